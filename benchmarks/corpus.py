@@ -1,0 +1,207 @@
+"""The benchmark corpus under the paper's protocol, and the proven optima.
+
+The data live outside the repository, in a folder that holds ``datasets/`` and ``oracles/``:
+see `shared_folder`. Importing this module reads nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+FOLDER_VARIABLE = "HORIZONTREE_SHARED"
+CATEGORY_SUFFIX = "__cat"
+
+_ROWS_PER_CHUNK = 1 << 14
+
+
+class CorpusError(Exception):
+    """The corpus is not there, or not what it should be; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """One line of the manifest: the data set as it is stored, before the protocol."""
+
+    name: str
+    n_samples: int
+    n_features: int
+    n_classes: int
+    group: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set ready to be learnt from.
+
+    ``X`` is float64 of shape (n_samples, n_features), ``y`` holds 0..K-1, and
+    ``class_names[k]`` is the label that became k.
+    """
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[np.intp]
+    feature_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The fewest training errors of any tree of that depth, and CART's where measured."""
+
+    dataset: str
+    depth: int
+    optimal_errors: int
+    cart_errors: int | None
+
+
+def shared_folder(named: str | Path | None = None) -> Path:
+    """Find the folder that holds ``datasets/`` and ``oracles/``.
+
+    The first of these that is given counts, and must then be right: ``named`` (the option
+    ``--data``), the environment variable ``HORIZONTREE_SHARED``, ``../shared`` beside the
+    repository.
+    """
+    if named is not None:
+        return _checked_folder(Path(named), "--data")
+    if os.environ.get(FOLDER_VARIABLE):
+        return _checked_folder(Path(os.environ[FOLDER_VARIABLE]), FOLDER_VARIABLE)
+    beside = Path(__file__).resolve().parents[2] / "shared"
+    if (beside / "datasets" / "MANIFEST.csv").is_file():
+        return beside
+    raise CorpusError(
+        "The benchmark corpus was not found. Name the folder that holds datasets/ and oracles/ "
+        f"with --data FOLDER or the environment variable {FOLDER_VARIABLE}, or put it beside "
+        "the repository as ../shared."
+    )
+
+
+def _checked_folder(folder: Path, source: str) -> Path:
+    if not (folder / "datasets" / "MANIFEST.csv").is_file():
+        raise CorpusError(
+            f"{source} names {str(folder)!r}, but there is no datasets/MANIFEST.csv in it. "
+            "Name the folder that holds datasets/ and oracles/."
+        )
+    return folder
+
+
+def list_datasets(shared: Path, group: str | None = "paper") -> list[DatasetInfo]:
+    """Return the data sets of a group of the manifest (all groups when None), in its order."""
+    with open(shared / "datasets" / "MANIFEST.csv", newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if group in (None, row["group"])]
+    if not rows:
+        raise CorpusError(f"The manifest lists no data set of the group {group!r}.")
+    return [
+        DatasetInfo(
+            name=row["name"],
+            n_samples=int(row["n_samples"]),
+            n_features=int(row["n_features"]),
+            n_classes=int(row["n_classes"]),
+            group=row["group"],
+        )
+        for row in rows
+    ]
+
+
+def load_dataset(shared: Path, name: str) -> Dataset:
+    """Load a data set as the paper does.
+
+    Rows with a missing value are dropped, each ``__cat`` column becomes one 0/1 column for
+    each of its remaining values (in the order of the values as text), the rest are numbers.
+    Classes are numbered in the order of their labels as text.
+    """
+    path = shared / "datasets" / f"{name}.csv.gz"
+    if not path.is_file():
+        raise CorpusError(f"There is no data set {name!r}: datasets/{name}.csv.gz is missing.")
+    with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
+        reader = csv.reader(file)
+        header = next(reader)
+        if header[-1] != "class":
+            raise CorpusError(f"{name}: the last column is {header[-1]!r}; expected 'class'.")
+        numeric, texts, labels = _read_complete_rows(reader, header)
+
+    class_names, y = np.unique(np.array(labels), return_inverse=True)
+    blocks, feature_names = [], []
+    for column, title in enumerate(header[:-1]):
+        if column in texts:
+            values, code = np.unique(np.array(texts[column]), return_inverse=True)
+            blocks.append(code[:, None] == np.arange(len(values)))
+            stem = title.removesuffix(CATEGORY_SUFFIX)
+            feature_names.extend(f"{stem}={value}" for value in values)
+        else:
+            blocks.append(numeric.pop(column)[:, None])
+            feature_names.append(title)
+    X = np.empty((len(y), len(feature_names)))
+    np.concatenate(blocks, axis=1, out=X)
+    return Dataset(name, X, y, tuple(feature_names), tuple(str(label) for label in class_names))
+
+
+def _read_complete_rows(
+    reader: Iterator[list[str]], header: list[str]
+) -> tuple[dict[int, NDArray[np.float64]], dict[int, list[str]], list[str]]:
+    """Read the rows without an empty cell: numeric columns, text columns, labels."""
+    numeric: dict[int, list[NDArray[np.float64]]] = {}
+    texts: dict[int, list[str]] = {}
+    for column, title in enumerate(header[:-1]):
+        if title.endswith(CATEGORY_SUFFIX):
+            texts[column] = []
+        else:
+            numeric[column] = []
+    labels: list[str] = []
+    while chunk := list(islice(reader, _ROWS_PER_CHUNK)):  # so that few cells are text at a time
+        columns = list(zip(*(row for row in chunk if "" not in row), strict=True))
+        if not columns:
+            continue
+        for column, parts in numeric.items():
+            parts.append(np.array(columns[column], dtype=np.float64))
+        for column, cells in texts.items():
+            cells.extend(columns[column])
+        labels.extend(columns[-1])
+    if not labels:
+        raise CorpusError("No row is free of missing values.")
+    return {column: np.concatenate(parts) for column, parts in numeric.items()}, texts, labels
+
+
+def split_rows(name: str, n_samples: int, split: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the training and the test rows of split number ``split``: 75 % and 25 %.
+
+    A plain random permutation, seeded by the number of the split and the data set's name, so
+    that it is the same on every machine and in every study.
+    """
+    generator = np.random.default_rng([split, zlib.crc32(name.encode())])
+    order = generator.permutation(n_samples)
+    n_train = 3 * n_samples // 4
+    return order[:n_train], order[n_train:]
+
+
+def load_oracle(shared: Path, name: str) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return ``X`` and ``y`` (0..K-1) of a data set that has proven optima."""
+    path = shared / "oracles" / f"{name}.txt.gz"
+    if not path.is_file():
+        raise CorpusError(f"There is no oracle {name!r}: oracles/{name}.txt.gz is missing.")
+    table = np.loadtxt(path, dtype=np.float64, ndmin=2)
+    y = np.unique(table[:, 0], return_inverse=True)[1]
+    return np.ascontiguousarray(table[:, 1:]), y
+
+
+def load_optima(shared: Path) -> list[Optimum]:
+    """Return the table of proven optima."""
+    with open(shared / "oracles" / "OPTIMA.csv", newline="", encoding="utf-8") as file:
+        return [
+            Optimum(
+                dataset=row["dataset"],
+                depth=int(row["depth"]),
+                optimal_errors=int(row["optimal_errors"]),
+                cart_errors=int(row["cart_errors"]) if row["cart_errors"] else None,
+            )
+            for row in csv.DictReader(file)
+        ]

@@ -1,0 +1,313 @@
+"""The CPU backend: plans memory, lays samples out as bitsets, and drives the kernels."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from horizontree.backends import _bitset_kernels as kernels
+from horizontree.backends._bitset_kernels import BLOCK_BITS, BLOCK_WORDS, Bench, Blocks
+from horizontree.backends.base import EvolutionSettings, EvolvedPopulation
+from horizontree.encoding import SampleSet
+from horizontree.objective import Objective
+
+MAX_RESIDENT_DEPTH = 5
+"""Deeper trees change too much from parent to trial for resident bitsets to pay."""
+
+_MIN_SHIFT = 7
+_USUAL_CHECKPOINTS = 96
+_SPARE_BYTES = 150 << 20
+_SECONDS_BETWEEN_CHECKS = 0.05
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What the engine allocates for one run.
+
+    Parameters
+    ----------
+    shift : int
+        A checkpoint every ``2**shift`` samples.
+    is_resident : bool
+        Whether the bitsets of the whole population are kept between generations.
+    n_bytes : int
+        All of it together.
+    """
+
+    shift: int
+    is_resident: bool
+    n_bytes: int
+
+
+def plan_memory(
+    samples: SampleSet, *, depth: int, population_size: int, n_threads: int, budget: int
+) -> MemoryPlan:
+    """Fit checkpoints and resident bitsets into a budget.
+
+    Resident bitsets come first, then as many checkpoints as there is room for.
+
+    Raises
+    ------
+    MemoryError
+        When even the smallest layout is larger than the budget.
+    """
+    m, n_features = samples.n_samples, samples.n_features
+    n_nodes = 2**depth - 1
+    words = int((-(-samples.class_counts // 64)).sum())
+    n_blocks = -(-words // BLOCK_WORDS)
+    n_starts = int(samples.n_distinct[samples.n_distinct < m].sum())
+    entries = m * n_features * (4 + 2) + 4 * n_starts + 4 * m
+    benches = n_threads * n_nodes * 2 * BLOCK_WORDS * 8
+    resident = (population_size + n_threads) * n_nodes * words * 8
+
+    def checkpoints(shift: int) -> int:
+        return n_features * _n_checkpoints(m, shift) * (words * 8 + n_blocks * 4)
+
+    usual_shift = max(_MIN_SHIFT, math.ceil(math.log2(max(1, m / _USUAL_CHECKPOINTS))))
+    for is_resident in (True, False) if depth <= MAX_RESIDENT_DEPTH else (False,):
+        for shift in range(usual_shift, usual_shift + 5):
+            n_bytes = entries + benches + checkpoints(shift) + is_resident * resident
+            if n_bytes <= budget:
+                return MemoryPlan(shift, is_resident, n_bytes)
+    raise MemoryError(
+        f"The search needs {n_bytes / 2**20:,.0f} MB for {m:,} samples with {n_features:,} "
+        f"features at depth {depth}, more than the {budget / 2**20:,.0f} MB planned for it. "
+        "Use fewer rows or a smaller depth."
+    )
+
+
+def _n_checkpoints(n_samples: int, shift: int) -> int:
+    return ((n_samples + ((1 << shift) >> 1)) >> shift) + 1
+
+
+def lay_out(samples: SampleSet, shift: int) -> Blocks:
+    """Put samples into the bit layout of the kernels."""
+    m = samples.n_samples
+    words = -(-samples.class_counts // 64)
+    word_end = np.cumsum(words)
+    word_start = word_end - words
+    n_words = int(word_end[-1])
+    padding = word_start * 64 - (np.cumsum(samples.class_counts) - samples.class_counts)
+    bit_of = np.arange(m, dtype=np.int32)
+    bit_of += np.repeat(padding, samples.class_counts).astype(np.int32)
+    n_blocks = -(-n_words // BLOCK_WORDS)
+    first_entry = np.searchsorted(bit_of, np.arange(n_blocks + 1) * BLOCK_BITS).astype(np.int64)
+
+    segments = []
+    segment_of = [0]
+    for first_word in range(0, n_words, BLOCK_WORDS):
+        start = np.maximum(word_start, first_word)
+        end = np.minimum(word_end, first_word + BLOCK_WORDS)
+        for c in np.flatnonzero(start < end):
+            segments.append((c, start[c] - first_word, end[c] - first_word))
+        segment_of.append(len(segments))
+
+    shape = (samples.n_features, _n_checkpoints(m, shift))
+    entry_rank = np.empty((samples.n_features, m), dtype=np.uint32)
+    entry_bit = np.empty((samples.n_features, m), dtype=np.uint16)
+    checkpoint_bits = np.empty((*shape, n_words), dtype=np.uint64)
+    checkpoint_entry = np.empty((*shape, n_blocks), dtype=np.int32)
+    starts: list[NDArray[np.int32]] = []
+    starts_of = np.full(samples.n_features, -1, dtype=np.int64)
+    for f in range(samples.n_features):
+        kernels.fill_blocks(
+            samples.order[f],
+            bit_of,
+            shift,
+            first_entry,
+            entry_rank[f],
+            entry_bit[f],
+            checkpoint_bits[f],
+            checkpoint_entry[f],
+        )
+        if samples.n_distinct[f] < m:
+            starts_of[f] = sum(map(len, starts))
+            starts.append(samples.starts(f))
+    return Blocks(
+        n_samples=m,
+        shift=shift,
+        class_counts=samples.class_counts,
+        n_distinct=samples.n_distinct,
+        starts=np.concatenate(starts) if starts else np.zeros(0, dtype=np.int32),
+        starts_of=starts_of,
+        first_entry=first_entry,
+        entry_rank=entry_rank,
+        entry_bit=entry_bit,
+        checkpoint_bits=checkpoint_bits,
+        checkpoint_entry=checkpoint_entry,
+        segment_of=np.array(segment_of, dtype=np.int64),
+        segments=np.array(segments, dtype=np.int64).reshape(-1, 3),
+    )
+
+
+def _new_bench(depth: int, n_classes: int, first_spare: int = 0) -> Bench:
+    n_nodes = 2**depth - 1
+    bench = Bench(
+        node=np.zeros((kernels.N_NODE_ROWS, n_nodes), dtype=np.int64),
+        left_counts=np.zeros((n_nodes, n_classes), dtype=np.int64),
+        mask=np.empty((n_nodes, BLOCK_WORDS), dtype=np.uint64),
+        bits=np.empty((n_nodes, BLOCK_WORDS), dtype=np.uint64),
+        node_counts=np.zeros((2 * n_nodes + 1, n_classes), dtype=np.int64),
+        node_cost=np.zeros((2, 2 * n_nodes + 1), dtype=np.int64),
+        genes=np.zeros(2 * n_nodes, dtype=np.int64),
+    )
+    bench.mask[0] = kernels.ONES
+    bench.node[kernels.SPARE] = np.arange(first_spare, first_spare + n_nodes)
+    return bench
+
+
+class CPUCounter:
+    """The samples of one node in bit layout."""
+
+    def __init__(self, blocks: Blocks, depth: int) -> None:
+        self.blocks = blocks
+        self.depth = depth
+
+    def count(
+        self, feature: NDArray[np.int64], n_left: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the class counts of every node and leaf of every tree."""
+        n_classes = len(self.blocks.class_counts)
+        out = np.empty((len(feature), 2 ** (self.depth + 1) - 1, n_classes), dtype=np.int64)
+        bench = _new_bench(self.depth, n_classes)
+        kernels.count_population(self.blocks, bench, feature, n_left, out)
+        return out
+
+
+class CPUBackend:
+    """Bitset kernels compiled by Numba, shared out over threads.
+
+    Parameters
+    ----------
+    n_threads : int
+        Threads of one evolution.
+    """
+
+    name = "cpu"
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+
+    def load(self, samples: SampleSet, depth: int) -> CPUCounter:
+        """Lay samples out; no bitsets are kept between calls of ``count``."""
+        plan = plan_memory(
+            samples, depth=depth, population_size=0, n_threads=1, budget=_budget(samples)
+        )
+        return CPUCounter(lay_out(samples, plan.shift), depth)
+
+    def evolve(
+        self,
+        samples: SampleSet,
+        genes: NDArray[np.int64],
+        objective: Objective,
+        settings: EvolutionSettings,
+        should_stop: Callable[[], bool],
+    ) -> EvolvedPopulation:
+        """Run differential evolution in the kernels; see ``search.differential_evolution``."""
+        n, n_genes = genes.shape
+        n_nodes = n_genes // 2
+        plan = plan_memory(
+            samples,
+            depth=settings.depth,
+            population_size=n,
+            n_threads=self.n_threads,
+            budget=_budget(samples),
+        )
+        blocks = lay_out(samples, plan.shift)
+        n_words = blocks.checkpoint_bits.shape[2]
+        n_classes = samples.n_classes
+        n_slots = (n + self.n_threads) * n_nodes if plan.is_resident else 0
+        population = kernels.Population(
+            genes=np.stack([genes, genes]),
+            cost=np.zeros((2, n), dtype=np.int64),
+            feature=np.full((n, n_nodes), kernels.UNKNOWN, dtype=np.int64),
+            n_left=np.zeros((n, n_nodes), dtype=np.int64),
+            left_counts=np.zeros((n, n_nodes, n_classes), dtype=np.int64),
+            slot=np.arange(n * n_nodes, dtype=np.int64).reshape(n, n_nodes),
+            resident=np.empty((n_slots, n_words), dtype=np.uint64),
+            claimed=np.zeros(settings.generations + 1, dtype=np.int64),
+            arrived=np.zeros(settings.generations + 1, dtype=np.int64),
+            evaluated=np.zeros(settings.generations + 1, dtype=np.int64),
+        )
+        benches = [
+            _new_bench(settings.depth, n_classes, (n + thread) * n_nodes)
+            for thread in range(self.n_threads)
+        ]
+        constants = kernels.Settings(
+            stream=np.uint64(settings.stream),
+            crossover=settings.crossover,
+            split_cost=objective.split_cost,
+            min_samples_leaf=objective.min_samples_leaf,
+            n_threads=self.n_threads,
+        )
+        n_run = _run_generations(
+            blocks, benches, population, constants, settings.generations + 1, should_stop
+        )
+        cost = population.cost[(n_run - 1) & 1]
+        best = int(np.argmin(cost))
+        tree = slice(best, best + 1)
+        counter = CPUCounter(blocks, settings.depth)
+        return EvolvedPopulation(
+            feature=population.feature,
+            n_left=population.n_left,
+            cost=cost,
+            best_counts=counter.count(population.feature[tree], population.n_left[tree])[0],
+            n_generations=n_run - 1,
+            n_evaluations=int(population.evaluated.sum()),
+        )
+
+
+def _budget(samples: SampleSet) -> int:
+    """Return the bytes that the engine may use for these samples.
+
+    A fit promises 3 times the float64 matrix plus 200 MB; the sorted orders of two levels
+    of the tree take one matrix of that, and the rest of the process 50 MB.
+    """
+    return 2 * 8 * samples.n_samples * samples.n_features + _SPARE_BYTES
+
+
+def _run_generations(
+    blocks: Blocks,
+    benches: list[Bench],
+    population: kernels.Population,
+    constants: kernels.Settings,
+    n_generations: int,
+    should_stop: Callable[[], bool],
+) -> int:
+    """Run the kernels in pieces short enough to be stopped; return generations run."""
+
+    def run_share(bench: Bench, first: int, end: int) -> tuple[int, int]:
+        is_waiting = False
+        while True:
+            first, status = kernels.evolve(
+                blocks, bench, population, constants, first, end, is_waiting
+            )
+            if status != kernels.WAITING:
+                return first, status
+            is_waiting = True
+            time.sleep(0)  # another thread has not had its turn yet
+
+    n_run, piece = 0, 1
+    pool = ThreadPoolExecutor(len(benches) - 1) if len(benches) > 1 else None
+    try:
+        while n_run < n_generations and (n_run == 0 or not should_stop()):
+            started = time.perf_counter()
+            end = min(n_run + piece, n_generations)
+            others = [pool.submit(run_share, bench, n_run, end) for bench in benches[1:]] if pool else []
+            n_run, status = run_share(benches[0], n_run, end)
+            for other in others:
+                other.result()
+            if status == kernels.ENDED:
+                break
+            if time.perf_counter() - started < _SECONDS_BETWEEN_CHECKS:
+                piece *= 2
+    finally:
+        if pool:
+            pool.shutdown()
+    return n_run

@@ -1,0 +1,226 @@
+"""The options of each command."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from typing import NoReturn
+
+from horizontree._version import __version__
+from horizontree.cli.console import CommandError
+
+METHOD_NAMES = ("mh-deoct", "cart", "deoct")
+DEFAULT_DEPTH = 4
+DEFAULT_SEED = 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are `CommandError`, shown as one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(f"{message} (see {self.prog} --help)")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line; ``run`` of the result is the command's function."""
+    parser = _Parser(
+        prog="horizontree",
+        description="Train, apply and read small, accurate classification trees.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"horizontree {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
+    for add in (_add_fit, _add_predict, _add_evaluate, _add_show):
+        add(commands)
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        raise CommandError(
+            f"no command given; expected one of {', '.join(commands.choices)} "
+            "(see horizontree --help)"
+        )
+    return arguments
+
+
+_Commands = argparse._SubParsersAction  # the type of add_subparsers(); it has no public name
+
+
+def _add_fit(commands: _Commands[_Parser]) -> None:
+    fit = commands.add_parser(
+        "fit",
+        help="train a tree on a data file",
+        description="Train a tree, show it next to CART, and save it.",
+        allow_abbrev=False,
+    )
+    fit.add_argument("data", metavar="DATA", help="CSV, CSV.gz or Parquet, one row a sample")
+    fit.add_argument("--target", required=True, metavar="NAME", help="the column to predict")
+    fit.add_argument("--drop", nargs="+", action="extend", default=[], metavar="COL",
+                     help="columns to leave out")  # fmt: skip
+    fit.add_argument("--method", choices=METHOD_NAMES, default="mh-deoct",
+                     help="default: %(default)s")  # fmt: skip
+    tree = fit.add_argument_group("the tree")
+    tree.add_argument("--depth", type=_integer(1), metavar="N",
+                      help=f"levels of questions at most (default: {DEFAULT_DEPTH})")  # fmt: skip
+    tree.add_argument("--min-samples-leaf", type=_integer(1), metavar="N",
+                      help="fewest rows in a leaf (default: 1)")  # fmt: skip
+    tree.add_argument("--ccp-alpha", type=_number(0), metavar="A",
+                      help="price of a split, as a share of the rows (default: 0)")  # fmt: skip
+    search = fit.add_argument_group("the search")
+    search.add_argument("--mode", choices=("normal", "long"), help="default: normal")
+    search.add_argument("--horizon", type=_horizon, metavar="N",
+                        help="levels looked ahead, or auto (default: auto)")  # fmt: skip
+    search.add_argument("--time-limit", type=_number(0, is_open=True), metavar="SECONDS",
+                        help="keep the best tree found by then")  # fmt: skip
+    search.add_argument("--seed", type=_integer(0, 2**32 - 1), metavar="N",
+                        help="same seed, same tree (default: 0)")  # fmt: skip
+    search.add_argument("--jobs", type=_jobs, metavar="N", help="threads; -1 for all")
+    result = fit.add_argument_group("the result")
+    result.add_argument("--test-fraction", type=_fraction, default=0.0, metavar="F",
+                        help="share of the rows held out to test the tree")  # fmt: skip
+    result.add_argument("--output", metavar="MODEL.json", help="where to save the model")
+    result.add_argument("--json", action="store_true", help="print one JSON object")
+    result.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    fit.set_defaults(run=_run_fit)
+
+
+def _add_predict(commands: _Commands[_Parser]) -> None:
+    predict = commands.add_parser(
+        "predict",
+        help="predict the class of each row",
+        description="Predict the class of each row. Columns are matched by name.",
+        allow_abbrev=False,
+    )
+    predict.add_argument("model", metavar="MODEL", help="a model that fit saved")
+    predict.add_argument("data", metavar="DATA", help="CSV, CSV.gz or Parquet")
+    predict.add_argument("--output", metavar="FILE", help=".csv or .parquet (default: stdout)")
+    predict.add_argument("--proba", action="store_true",
+                         help="add a column probability_CLASS for each class")  # fmt: skip
+    predict.add_argument("--json", action="store_true", help="print one JSON object")
+    predict.set_defaults(run=_run_predict)
+
+
+def _add_evaluate(commands: _Commands[_Parser]) -> None:
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="compare predictions with known classes",
+        description="Accuracy, precision, recall and confusion matrix of a model on a data file.",
+        allow_abbrev=False,
+    )
+    evaluate.add_argument("model", metavar="MODEL", help="a model that fit saved")
+    evaluate.add_argument("data", metavar="DATA", help="CSV, CSV.gz or Parquet")
+    evaluate.add_argument("--target", metavar="NAME",
+                          help="the column of true classes (default: as at fit)")  # fmt: skip
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object")
+    evaluate.set_defaults(run=_run_evaluate)
+
+
+def _add_show(commands: _Commands[_Parser]) -> None:
+    show = commands.add_parser(
+        "show",
+        help="show a saved tree",
+        description="Draw a saved tree, and tell how it was made.",
+        allow_abbrev=False,
+    )
+    show.add_argument("model", metavar="MODEL", help="a model that fit saved")
+    show.add_argument("--json", action="store_true", help="print one JSON object")
+    show.set_defaults(run=_run_show)
+
+
+# The commands import numba and scikit-learn; a mistyped option need not wait for them.
+
+
+def _run_fit(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import fit
+
+    fit.run(arguments)
+
+
+def _run_predict(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import predict
+
+    predict.run(arguments)
+
+
+def _run_evaluate(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import evaluate
+
+    evaluate.run(arguments)
+
+
+def _run_show(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import show
+
+    show.run(arguments)
+
+
+class _integer:  # noqa: N801  (argparse shows the name of a type in its messages)
+    """Accept an integer in a range."""
+
+    def __init__(self, least: int, most: int | None = None) -> None:
+        self.least, self.most = least, most
+
+    def __call__(self, text: str) -> int:
+        upper = f" and at most {self.most}" if self.most is not None else ""
+        try:
+            value = int(text)
+        except ValueError:
+            value = self.least - 1
+        if value < self.least or (self.most is not None and value > self.most):
+            raise argparse.ArgumentTypeError(
+                f"expected an integer of at least {self.least}{upper}, got {text!r}"
+            )
+        return value
+
+
+class _number:  # noqa: N801
+    """Accept a finite number of at least, or above, a limit."""
+
+    def __init__(self, least: float, *, is_open: bool = False) -> None:
+        self.least, self.is_open = least, is_open
+
+    def __call__(self, text: str) -> float:
+        value = _float(text)
+        is_low = value <= self.least if self.is_open else value < self.least
+        if is_low or not math.isfinite(value):
+            relation = "above" if self.is_open else "of at least"
+            raise argparse.ArgumentTypeError(
+                f"expected a number {relation} {self.least}, got {text!r}"
+            )
+        return value
+
+
+def _fraction(text: str) -> float:
+    value = _float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to below 1, got {text!r}")
+    return value
+
+
+def _horizon(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return _integer(1)(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"expected auto or an integer of at least 1, got {text!r}"
+        ) from None
+
+
+def _jobs(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value == 0:
+        raise argparse.ArgumentTypeError(
+            f"expected a number of threads, or -1 for all, got {text!r}"
+        )
+    return value
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

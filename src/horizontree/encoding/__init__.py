@@ -1,0 +1,6 @@
+"""From a matrix of numbers to ranks: only the order of a feature's values matters."""
+
+from horizontree.encoding.ranking import TIED, SampleSet, rank_samples
+from horizontree.encoding.thresholds import threshold_between
+
+__all__ = ["TIED", "SampleSet", "rank_samples", "threshold_between"]

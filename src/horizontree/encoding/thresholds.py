@@ -1,0 +1,56 @@
+"""One threshold between two neighbouring values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def threshold_between(low: float, high: float) -> float:
+    """Return a threshold ``t`` that sends ``low`` left (``low <= t``) and ``high`` right.
+
+    The result lies strictly between the two where a float64 does; it is their midpoint
+    wherever that also separates them once they, or it, are rounded to float32 (as
+    scikit-learn's trees and many deployment formats do), and otherwise the first of a few
+    alternatives that does, where the data allow it.
+
+    Parameters
+    ----------
+    low, high : float
+        Neighbouring finite values, ``low < high``.
+
+    Returns
+    -------
+    float
+        The threshold.
+
+    Examples
+    --------
+    >>> threshold_between(1.0, 2.0)
+    1.5
+    """
+    with np.errstate(over="ignore"):  # values beyond float32 round to infinity, and may
+        low32, high32 = float(np.float32(low)), float(np.float32(high))
+    middle = low / 2 + high / 2
+    inner_low, inner_high = max(low, low32), min(high, high32)
+    candidates = (
+        middle,
+        inner_low / 2 + inner_high / 2,
+        low32,
+        float(np.nextafter(low, high)),
+        low,
+    )
+
+    def separates_float32(t: float) -> bool:
+        with np.errstate(over="ignore"):
+            t32 = float(np.float32(t))
+        return low32 <= t < high32 and low32 <= t32 < high32
+
+    strict = [t for t in candidates if low < t < high]
+    if low32 < high32:
+        for t in strict:
+            if separates_float32(t):
+                return t
+        for t in strict:
+            if low32 <= t < high32:
+                return t
+    return strict[0] if strict else low

@@ -1,0 +1,249 @@
+"""What all the classifiers share: validation, fitting around a search, prediction."""
+
+from __future__ import annotations
+
+import time
+from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from horizontree.encoding import SampleSet, rank_samples
+from horizontree.estimators.parameters import check_integer, check_real
+from horizontree.estimators.sklearn_tree import importances_of, to_sklearn_classifier
+from horizontree.objective import COST_SCALE, Objective
+from horizontree.progress import ProgressLine
+from horizontree.search.splits import Split, build_tree
+from horizontree.search.watch import Watch
+from horizontree.tree import Tree
+
+_DTYPES = (np.float64, np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A training problem as the searches see it.
+
+    Parameters
+    ----------
+    samples : SampleSet
+        All training samples.
+    y : intp array of shape (n_rows,)
+        The class of each row.
+    objective : Objective
+        What is minimised.
+    watch : Watch
+        Says when to stop.
+    pool : ThreadPoolExecutor or None
+        Threads for independent pieces of work; None for one thread.
+    n_threads : int
+        How many.
+    """
+
+    samples: SampleSet
+    y: NDArray[np.intp]
+    objective: Objective
+    watch: Watch
+    pool: ThreadPoolExecutor | None
+    n_threads: int
+
+    def tree_of(self, root: Split | None) -> Tree:
+        """Finish a tree of splits."""
+        return build_tree(root, self.samples.X, self.y, self.samples.n_classes, self.objective)
+
+    def cost_of(self, tree: Tree) -> int:
+        """Return the cost of a finished tree."""
+        return self.objective.tree_cost(tree.n_errors, tree.n_splits)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search found.
+
+    Parameters
+    ----------
+    trees : list of Tree
+        Candidates; the cheapest is kept (equal cost: the first).
+    n_iter : int
+        Generations, sweeps or the like.
+    is_exact : bool
+        Whether the cheapest candidate is proven optimal.
+    """
+
+    trees: list[Tree]
+    n_iter: int
+    is_exact: bool = False
+
+
+class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """A classifier that searches for one tree."""
+
+    max_depth: int | None
+    min_samples_leaf: int
+    ccp_alpha: float
+    n_jobs: int | None
+    verbose: int
+    time_limit: float | None = None
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Check the parameters of the concrete class."""
+
+    @abstractmethod
+    def _search(self, problem: Problem) -> Found:
+        """Search for trees."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, **unsupported: Any) -> Self:
+        """Train the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers; a pandas or polars frame gives the feature names.
+        y : array-like of shape (n_samples,)
+            Class labels of any type, at least two different ones.
+        **unsupported
+            Nothing yet: sample weights get an error.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        started = time.perf_counter()
+        if unsupported:
+            raise TypeError(
+                f"{type(self).__name__}.fit does not support {', '.join(sorted(unsupported))} "
+                "yet; every sample counts once. Repeat rows to give them integer weights."
+            )
+        min_samples_leaf = check_integer("min_samples_leaf", self.min_samples_leaf, at_least=1)
+        ccp_alpha = check_real("ccp_alpha", self.ccp_alpha)
+        if self.time_limit is not None:
+            check_real("time_limit", self.time_limit, above=0.0)
+        self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=_DTYPES)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has 1 class ({self.classes_[0]!r}); a classifier needs at least 2. "
+                "Check the target column."
+            )
+        objective = Objective.from_ccp_alpha(ccp_alpha, min_samples_leaf, len(labels))
+        line = ProgressLine(type(self).__name__, COST_SCALE) if self.verbose else None
+        watch = Watch(self.time_limit, line)
+        n_threads = effective_n_jobs(self.n_jobs)
+        with watch.catch_interrupt(), _thread_pool(n_threads) as pool:
+            run = map if pool is None else pool.map
+            samples = rank_samples(X, labels, len(self.classes_), run)
+            problem = Problem(samples, labels, objective, watch, pool, n_threads)
+            found = self._search(problem)
+        self._keep(found, problem)
+        self.fit_time_ = time.perf_counter() - started
+        if line is not None:
+            line.close(
+                f"{self.n_errors_:,} errors of {len(labels):,}, {self.tree_.n_splits} splits, "
+                f"{self.status_}, {self.fit_time_:.2f} s"
+            )
+        return self
+
+    def _keep(self, found: Found, problem: Problem) -> None:
+        """Keep the cheapest tree, and what is known of it."""
+        costs = [problem.cost_of(tree) for tree in found.trees]
+        cost = min(costs)
+        self.tree_ = found.trees[costs.index(cost)]
+        self.n_errors_ = self.tree_.n_errors
+        self.objective_ = cost / COST_SCALE
+        is_optimal = found.is_exact or cost == 0
+        self.lower_bound_ = self.objective_ if is_optimal else 0.0
+        self.gap_ = 0.0 if is_optimal else 1.0
+        self.status_ = "optimal" if is_optimal else problem.watch.status
+        self.n_iter_ = found.n_iter
+
+    def apply(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Return the leaf (its node number in ``tree_``) that each sample reaches."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=_DTYPES)
+        return self.tree_.apply(X)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the predicted class label of each sample."""
+        leaf = self.apply(X)
+        labels: NDArray[Any] = self.classes_[self.tree_.predicted_class[leaf]]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the share of each class among the training samples of the leaf."""
+        leaf = self.apply(X)
+        counts = self.tree_.class_counts[leaf]
+        share: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
+        return share
+
+    def decision_path(self, X: ArrayLike) -> csr_matrix:
+        """Return a sparse 0/1 matrix (n_samples, n_nodes) of the nodes that each sample visits."""
+        leaf = self.apply(X)
+        parent = np.full(self.tree_.n_nodes, -1, dtype=np.intp)
+        inner = np.flatnonzero(~self.tree_.is_leaf)
+        parent[self.tree_.left[inner]] = inner
+        parent[self.tree_.right[inner]] = inner
+        paths: list[list[int]] = []
+        for node in range(self.tree_.n_nodes):  # preorder: the parent's path is known
+            paths.append([*(paths[parent[node]] if node else []), node])
+        lengths = np.array([len(path) for path in paths])
+        indptr = np.concatenate([[0], np.cumsum(lengths[leaf])])
+        indices = np.concatenate([paths[i] for i in leaf]) if len(leaf) else np.zeros(0, int)
+        data = np.ones(len(indices), dtype=np.int64)
+        return csr_matrix((data, indices, indptr), shape=(len(leaf), self.tree_.n_nodes))
+
+    def get_depth(self) -> int:
+        """Return the depth of the tree: the longest way from the root to a leaf."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Each feature's share of the total decrease in gini impurity."""
+        check_is_fitted(self)
+        return importances_of(self.tree_, self.n_features_in_)
+
+    def to_text(self) -> str:
+        """Draw the tree as text, with the names of features and classes."""
+        check_is_fitted(self)
+        return self.tree_.to_text(getattr(self, "feature_names_in_", None), self.classes_)
+
+    def to_sklearn(self) -> DecisionTreeClassifier:
+        """Return a genuine fitted ``DecisionTreeClassifier`` with the same predictions.
+
+        scikit-learn's trees round samples to float32 before they compare. Thresholds are
+        chosen so that this changes nothing for the training data, except between values
+        that are the same in float32.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return to_sklearn_classifier(self.tree_, self.classes_, self.n_features_in_, names)
+
+
+@contextmanager
+def _thread_pool(n_threads: int) -> Iterator[ThreadPoolExecutor | None]:
+    """Lend a pool for the length of a fit; one thread needs none."""
+    if n_threads == 1:
+        yield None
+        return
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="horizontree") as pool:
+        yield pool

@@ -1,0 +1,67 @@
+"""Checks of constructor parameters, with errors that say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+
+def check_integer(
+    name: str, value: Any, *, at_least: int, at_most: int | None = None
+) -> int:
+    """Return an integer parameter, or say what it must be."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if is_integer and value >= at_least and (at_most is None or value <= at_most):
+        return int(value)
+    wanted = f"an integer of at least {at_least}"
+    if at_most is not None:
+        wanted = f"an integer from {at_least} to {at_most}"
+    raise ValueError(f"{name} must be {wanted}, got {value!r}.")
+
+
+def check_real(name: str, value: Any, *, above: float | None = None, at_most: float = np.inf) -> float:
+    """Return a finite real parameter of at least 0 (or above a bound), or say what it must be."""
+    is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if is_real and np.isfinite(value):
+        number = float(value)
+        if (number > above if above is not None else number >= 0) and number <= at_most:
+            return number
+    wanted = f"above {above:g}" if above is not None else "of at least 0"
+    if np.isfinite(at_most):
+        wanted += f" and at most {at_most:g}"
+    raise ValueError(f"{name} must be a finite number {wanted}, got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """Return one of several words, or list them."""
+    choices = list(choices)
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_warm_starts(value: Any, choices: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the warm starts in a fixed order."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(
+            f"warm_starts must be a tuple of some of {choices}, got {value!r}; "
+            "use () for none."
+        )
+    names = [check_choice("each of warm_starts", name, choices) for name in value]
+    return tuple(name for name in choices if name in names)
+
+
+def seed_of(random_state: Any) -> int:
+    """Turn a ``random_state`` into one seed.
+
+    None gives fresh entropy and leaves NumPy's global generator alone.
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
+    if isinstance(random_state, Integral):
+        return check_integer("random_state", random_state, at_least=0)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

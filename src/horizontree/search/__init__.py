@@ -1,0 +1,1 @@
+"""The searches: CART, differential evolution, the moving horizon."""

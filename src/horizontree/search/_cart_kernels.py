@@ -1,0 +1,266 @@
+"""CART on presorted features: all nodes of a level in one sweep over each feature.
+
+Sweeping feature f from its lowest value to its highest, every node of the level keeps the
+class counts to its left. A node's split can only lie where the node's own value changes:
+
+    order[f]:   s4   s1 | s7 = s2 | s0 | ...       (= tied, | a new value)
+    node:        0    1     0    0    1
+                            ^ node 0 tries the split between s4 and s7
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+TIED = np.uint32(1 << 31)
+SAMPLE = np.uint32((1 << 31) - 1)
+
+GINI = 0
+MISCLASSIFICATION = 1
+
+NO_SPLIT = -1
+
+
+class Level(NamedTuple):
+    """The nodes of one level; the first axis of every array is the node."""
+
+    total: np.ndarray  # [node, class]  samples at the node
+    n_samples: np.ndarray
+    left: np.ndarray  # [node, class]  samples on the left of the sweep
+    n_left: np.ndarray
+    squares: np.ndarray  # [node, side]  sum over classes of squared counts
+    last_value: np.ndarray  # number of the value last seen in this node
+    last_sample: np.ndarray  # sample last seen in this node
+    best_score: np.ndarray  # [node, 2]  criterion, then gini to break ties
+    best_feature: np.ndarray
+    best_sample: np.ndarray  # the last sample on the left of the best split
+    best_n_left: np.ndarray
+
+
+@njit(nogil=True, cache=True)
+def _new_level(n_nodes, n_classes):
+    return Level(
+        np.zeros((n_nodes, n_classes), np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.zeros((n_nodes, n_classes), np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.zeros((n_nodes, 2), np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.full((n_nodes, 2), -1.0),
+        np.full(n_nodes, NO_SPLIT, np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.zeros(n_nodes, np.int64),
+    )
+
+
+@njit(nogil=True, cache=True)
+def _rewind(level):
+    """Put every sample on the right, ready to sweep another feature."""
+    level.left[:] = 0
+    level.n_left[:] = 0
+    level.last_value[:] = -1
+    for node in range(level.total.shape[0]):
+        squares = 0
+        for c in range(level.total.shape[1]):
+            squares += level.total[node, c] * level.total[node, c]
+        level.squares[node, 0] = 0
+        level.squares[node, 1] = squares
+
+
+@njit(nogil=True, cache=True)
+def _n_correct(left, total, node):
+    """Return how many samples the majority classes of the two sides get right."""
+    best_left = 0
+    best_right = 0
+    for c in range(total.shape[1]):
+        best_left = max(best_left, left[node, c])
+        best_right = max(best_right, total[node, c] - left[node, c])
+    return best_left + best_right
+
+
+@njit(nogil=True, cache=True)
+def _sweep(order_f, f, code, class_bits, level, criterion, min_samples_leaf):
+    """Try every split of feature ``f`` at every node of the level.
+
+    Equal scores: the higher gini; equal again: the first feature, the lowest threshold.
+    """
+    # unpacked once: a tuple of arrays passed on at every step costs its reference counts
+    total, n_samples, left, n_left, squares = level[:5]
+    last_value, last_sample, best_score, best_feature, best_sample, best_n_left = level[5:]
+    class_mask = (1 << class_bits) - 1
+    value = 0
+    for j in range(order_f.shape[0]):
+        entry = order_f[j]
+        if entry & TIED == 0:
+            value += 1
+        sample = entry & SAMPLE
+        if code[sample] < 0:
+            continue
+        node = code[sample] >> class_bits
+        c = code[sample] & class_mask
+        if last_value[node] != value:
+            last_value[node] = value
+            below = n_left[node]
+            above = n_samples[node] - below
+            if below >= min_samples_leaf and above >= min_samples_leaf:
+                gini = squares[node, 0] / below + squares[node, 1] / above
+                score = gini
+                if criterion == MISCLASSIFICATION:
+                    score = float(_n_correct(left, total, node))
+                if score > best_score[node, 0] or (
+                    score == best_score[node, 0] and gini > best_score[node, 1]
+                ):
+                    best_score[node, 0] = score
+                    best_score[node, 1] = gini
+                    best_feature[node] = f
+                    best_sample[node] = last_sample[node]
+                    best_n_left[node] = below
+        squares[node, 0] += 2 * left[node, c] + 1
+        squares[node, 1] -= 2 * (total[node, c] - left[node, c]) - 1
+        left[node, c] += 1
+        n_left[node] += 1
+        last_sample[node] = sample
+
+
+@njit(nogil=True, cache=True)
+def _descend(order, code, class_bits, level, child_total, child_code):
+    """Send each sample to child ``2 * node`` or ``2 * node + 1`` of its node."""
+    class_mask = (1 << class_bits) - 1
+    n_nodes = level.n_samples.shape[0]
+    is_used = np.zeros(order.shape[0], np.bool_)
+    for node in range(n_nodes):
+        if level.best_feature[node] != NO_SPLIT:
+            is_used[level.best_feature[node]] = True
+    child_code[:] = -1
+    child_total[:] = 0
+    n_seen = np.zeros(n_nodes, np.int64)
+    for f in range(order.shape[0]):
+        if not is_used[f]:
+            continue
+        for j in range(order.shape[1]):
+            sample = order[f, j] & SAMPLE
+            if code[sample] < 0:
+                continue
+            node = code[sample] >> class_bits
+            if level.best_feature[node] != f:
+                continue
+            c = code[sample] & class_mask
+            child = 2 * node
+            if n_seen[node] >= level.best_n_left[node]:
+                child += 1
+            n_seen[node] += 1
+            child_total[child, c] += 1
+            child_code[sample] = (child << class_bits) | c
+
+
+@njit(nogil=True, cache=True)
+def _without_finished(order, code, n_active):
+    """Copy the orders of the samples that are still in a node of the level."""
+    out = np.empty((order.shape[0], n_active), np.uint32)
+    for f in range(order.shape[0]):
+        is_new_value = True
+        n_kept = 0
+        for j in range(order.shape[1]):
+            entry = order[f, j]
+            if entry & TIED == 0:
+                is_new_value = True
+            if code[entry & SAMPLE] >= 0:
+                out[f, n_kept] = (entry & SAMPLE) if is_new_value else (entry | TIED)
+                n_kept += 1
+                is_new_value = False
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _is_splittable(total, min_samples_leaf):
+    n = 0
+    largest = 0
+    for c in range(total.shape[0]):
+        n += total[c]
+        largest = max(largest, total[c])
+    return largest < n and n >= 2 * min_samples_leaf
+
+
+@njit(nogil=True, cache=True)
+def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion):
+    """Grow a tree level by level.
+
+    Returns
+    -------
+    feature, cut_sample, left : int64 arrays, one entry a node
+        The feature (-1 at a leaf), the sample with the highest value on the left, and the
+        left child; the right child is the next node.
+    """
+    n_classes = class_counts.shape[0]
+    class_bits = 0
+    while (1 << class_bits) < n_classes:
+        class_bits += 1
+
+    feature = np.full(1, NO_SPLIT, np.int64)
+    cut_sample = np.zeros(1, np.int64)
+    first_child = np.full(1, -1, np.int64)
+
+    code = labels.astype(np.int64)  # code[sample] = node of the level, then class; or -1
+    child_code = np.empty_like(code)
+    level = _new_level(1, n_classes)
+    level.total[0] = class_counts
+    number_of = np.zeros(1, np.int64)  # number_of[node of the level] = node of the tree
+    depth = 0
+    n_nodes = 0
+    if depth < max_depth and _is_splittable(level.total[0], min_samples_leaf):
+        n_nodes = 1
+    while n_nodes > 0:
+        for node in range(n_nodes):
+            level.n_samples[node] = level.total[node].sum()
+        for f in range(order.shape[0]):
+            _rewind(level)
+            _sweep(order[f], f, code, class_bits, level, criterion, min_samples_leaf)
+        child_total = np.empty((2 * n_nodes, n_classes), np.int64)
+        _descend(order, code, class_bits, level, child_total, child_code)
+
+        # record the splits, and number the children that may split further
+        n_tree = feature.shape[0]
+        n_splits = 0
+        for node in range(n_nodes):
+            n_splits += level.best_feature[node] != NO_SPLIT
+        feature = np.append(feature, np.full(2 * n_splits, NO_SPLIT, np.int64))
+        cut_sample = np.append(cut_sample, np.zeros(2 * n_splits, np.int64))
+        first_child = np.append(first_child, np.full(2 * n_splits, -1, np.int64))
+        depth += 1
+        next_of = np.full(2 * n_nodes, -1, np.int64)
+        next_number_of = np.empty(2 * n_splits, np.int64)
+        n_next = 0
+        for node in range(n_nodes):
+            if level.best_feature[node] == NO_SPLIT:
+                continue
+            tree_node = number_of[node]
+            feature[tree_node] = level.best_feature[node]
+            cut_sample[tree_node] = level.best_sample[node]
+            first_child[tree_node] = n_tree
+            for child in range(2 * node, 2 * node + 2):
+                if depth < max_depth and _is_splittable(child_total[child], min_samples_leaf):
+                    next_of[child] = n_next
+                    next_number_of[n_next] = n_tree
+                    n_next += 1
+                n_tree += 1
+
+        # move the samples on
+        n_active = 0
+        class_mask = (1 << class_bits) - 1
+        for sample in range(code.shape[0]):
+            moved = child_code[sample]
+            code[sample] = -1
+            if moved >= 0 and next_of[moved >> class_bits] >= 0:
+                code[sample] = (next_of[moved >> class_bits] << class_bits) | (moved & class_mask)
+                n_active += 1
+        if 2 * n_active < order.shape[1]:
+            order = _without_finished(order, code, n_active)
+        level = _new_level(n_next, n_classes)
+        for child in range(2 * n_nodes):
+            if next_of[child] >= 0:
+                level.total[next_of[child]] = child_total[child]
+        number_of = next_number_of
+        n_nodes = n_next
+    return feature, cut_sample, first_child

@@ -1,0 +1,59 @@
+"""CART: the greedy tree, and its one-level case, the exact best single split."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from horizontree.encoding import SampleSet
+from horizontree.search._cart_kernels import GINI, MISCLASSIFICATION, NO_SPLIT, grow
+from horizontree.search.splits import Split
+
+Criterion = Literal["gini", "misclassification"]
+
+_CODES = {"gini": GINI, "misclassification": MISCLASSIFICATION}
+
+
+def grow_cart(
+    samples: SampleSet,
+    *,
+    max_depth: int | None,
+    min_samples_leaf: int = 1,
+    criterion: Criterion = "gini",
+) -> Split | None:
+    """Grow a tree greedily: at each impure node the best split, until ``max_depth``.
+
+    Parameters
+    ----------
+    samples : SampleSet
+        The training samples.
+    max_depth : int or None
+        Greatest depth; None for no limit.
+    min_samples_leaf : int, default=1
+        Fewest samples on either side of a split.
+    criterion : {"gini", "misclassification"}, default="gini"
+        What a split is scored by. With ``"misclassification"`` and ``max_depth=1`` the
+        result is the exact best single split.
+
+    Returns
+    -------
+    Split or None
+        The root split; None when nothing can be split.
+    """
+    feature, cut_sample, left = grow(
+        samples.order,
+        samples.labels,
+        samples.class_counts,
+        np.iinfo(np.int64).max if max_depth is None else max_depth,
+        min_samples_leaf,
+        _CODES[criterion],
+    )
+    nodes: list[Split | None] = [None] * len(feature)
+    for node in reversed(range(len(feature))):  # children come after their parent
+        f = feature[node]
+        if f != NO_SPLIT:
+            column = int(samples.features[f])
+            cut = float(samples.X[samples.rows[cut_sample[node]], column])
+            nodes[node] = Split(column, cut, nodes[left[node]], nodes[left[node] + 1])
+    return nodes[0]

@@ -1,0 +1,221 @@
+"""MH-DEOCT (Algorithm 2): fill the tree from the root down, looking a horizon ahead.
+
+At each node, differential evolution searches for the best subtree of the horizon's depth
+over the samples there; only its root split is kept, and the search moves on to the
+children. The nodes of one level are independent of each other: large ones are given all
+threads one after the other, small ones a thread each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from horizontree.backends.base import Backend
+from horizontree.encoding import SampleSet
+from horizontree.encoding.ranking import Map
+from horizontree.objective import Objective
+from horizontree.search.cart import grow_cart
+from horizontree.search.differential_evolution import Evolution, EvolvedTree, evolve_tree
+from horizontree.search.random_draws import stream_of
+from horizontree.search.splits import Split
+from horizontree.search.watch import Watch
+
+WARM_STARTS = ("cart", "deoct", "local-cart")
+
+_GLOBAL_STREAM = 0
+"""The path of the evolution over everything; node ``t`` of the tree has ``t + 1``."""
+
+_WORTH_ALL_THREADS = 400_000
+"""Samples times leaves from which on one evolution is shared by all threads."""
+
+
+@dataclass(eq=False)
+class _Node:
+    """A node that is still to be decided.
+
+    ``number`` is its place in the heap of the whole tree. ``subtrees`` are the warm starts
+    that hang at this place in other trees; ``fallback`` is what the parent's search saw
+    below here, for when time runs out.
+    """
+
+    number: int
+    samples: SampleSet
+    subtrees: dict[str, Split | None]
+    fallback: Split | None
+    attach: Callable[[Split | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class MovingHorizon:
+    """The search, with everything that its nodes share.
+
+    Parameters
+    ----------
+    backend, one_thread_backend : Backend
+        Count samples for large nodes with all threads, for small ones with one.
+    max_depth, horizon : int
+        Depth of the tree and of the subtrees that are searched.
+    objective : Objective
+        What is minimised.
+    evolution : Evolution
+        Size of each evolution.
+    seed : int
+        The user's.
+    warm_starts : collection of str
+        Some of ``WARM_STARTS``.
+    watch : Watch
+        Says when to stop.
+    evolutions : list of EvolvedTree
+        All evolutions that were run, in no particular order.
+    """
+
+    backend: Backend
+    one_thread_backend: Backend
+    max_depth: int
+    horizon: int
+    objective: Objective
+    evolution: Evolution
+    seed: int
+    warm_starts: Collection[str] = WARM_STARTS
+    watch: Watch = field(default_factory=Watch)
+    evolutions: list[EvolvedTree] = field(default_factory=list)
+
+    def backend_for(self, samples: SampleSet, depth: int) -> Backend:
+        """Return the backend that suits the work."""
+        if samples.n_samples << depth >= _WORTH_ALL_THREADS:
+            return self.backend
+        return self.one_thread_backend
+
+    def global_trees(self, samples: SampleSet) -> dict[str, Split | None]:
+        """Train the CART and the DEOCT tree on everything, as far as they are wanted."""
+        trees: dict[str, Split | None] = {}
+        min_samples_leaf = self.objective.min_samples_leaf
+        if "cart" in self.warm_starts:
+            trees["cart"] = grow_cart(
+                samples, max_depth=self.max_depth, min_samples_leaf=min_samples_leaf
+            )
+        if "deoct" in self.warm_starts:
+            evolved = evolve_tree(
+                samples,
+                self.backend_for(samples, self.max_depth),
+                depth=self.max_depth,
+                objective=self.objective,
+                evolution=self.evolution,
+                stream=stream_of(self.seed, _GLOBAL_STREAM),
+                warm_starts=list(trees.values()),
+                should_stop=self.watch.should_stop,
+            )
+            self.evolutions.append(evolved)
+            trees["deoct"] = evolved.root
+        return trees
+
+    def grow(
+        self, samples: SampleSet, trees: dict[str, Split | None], pool: ThreadPoolExecutor | None
+    ) -> Split | None:
+        """Fill the tree level by level; ``trees`` are the warm starts over everything."""
+        result: list[Split | None] = [None]
+
+        def attach_root(split: Split | None) -> None:
+            result[0] = split
+
+        level = [_Node(0, samples, trees, None, attach_root)]
+        for depth in range(self.max_depth):
+            self.watch.report("moving horizon", 2**depth - 1, 2**self.max_depth - 1)
+            level = self._grow_level(level, depth, pool)
+        return result[0]
+
+    def _grow_level(
+        self, level: list[_Node], depth: int, pool: ThreadPoolExecutor | None
+    ) -> list[_Node]:
+        """Decide the nodes of one level and return those of the next."""
+        depth_ahead = min(self.horizon, self.max_depth - depth)
+
+        def is_large(node: _Node) -> bool:
+            return self.backend_for(node.samples, depth_ahead) is self.backend
+
+        children: list[_Node] = []
+        for node in filter(is_large, level):
+            run: Map = pool.map if pool is not None else map
+            children += self._decide(node, depth_ahead, depth, self.backend, run)
+
+        def decide_small(node: _Node) -> list[_Node]:
+            return self._decide(node, depth_ahead, depth, self.one_thread_backend, map)
+
+        small = [node for node in level if not is_large(node)]
+        small.sort(key=lambda node: -node.samples.n_samples)  # the longest work first
+        for found in pool.map(decide_small, small) if pool else map(decide_small, small):
+            children += found
+        return children
+
+    def _decide(
+        self, node: _Node, depth_ahead: int, depth: int, backend: Backend, run: Map
+    ) -> list[_Node]:
+        """Split one node, attach the split, and return the children still to be decided."""
+        samples = node.samples
+        if self.watch.should_stop():
+            node.attach(node.fallback)
+            return []
+        split = self._best_split(node, depth_ahead, backend)
+        if split is None:
+            node.attach(None)
+            return []
+        new = Split(split.feature, split.cut, split.left, split.right)
+        node.attach(new)
+        if depth + 1 == self.max_depth:
+            return []
+        feature = int((samples.features == split.feature).argmax())
+        parts = samples.split(feature, samples.n_left_of_cut(feature, split.cut), run)
+        children = []
+        for side, part in zip(("left", "right"), parts, strict=True):
+            if part.is_pure or part.n_samples <= self.objective.min_samples_leaf:
+                setattr(new, side, None)
+                continue
+            children.append(
+                _Node(
+                    number=2 * node.number + (1 if side == "left" else 2),
+                    samples=part,
+                    subtrees={
+                        name: getattr(tree, side, None) for name, tree in node.subtrees.items()
+                    },
+                    fallback=getattr(split, side),
+                    attach=lambda below, side=side: setattr(new, side, below),  # type: ignore[misc]
+                )
+            )
+        return children
+
+    def _best_split(self, node: _Node, depth_ahead: int, backend: Backend) -> Split | None:
+        """Return the split to keep at a node, with what the search saw below it."""
+        samples = node.samples
+        min_samples_leaf = self.objective.min_samples_leaf
+        if samples.is_pure or samples.n_samples <= min_samples_leaf or samples.n_features == 0:
+            return None
+        if depth_ahead == 1:
+            return grow_cart(
+                samples,
+                max_depth=1,
+                min_samples_leaf=min_samples_leaf,
+                criterion="misclassification",
+            )
+        warm_starts = list(node.subtrees.values())
+        local_cart = None
+        if "local-cart" in self.warm_starts:
+            local_cart = grow_cart(
+                samples, max_depth=depth_ahead, min_samples_leaf=min_samples_leaf
+            )
+            warm_starts.append(local_cart)
+        evolved = evolve_tree(
+            samples,
+            backend,
+            depth=depth_ahead,
+            objective=self.objective,
+            evolution=self.evolution,
+            stream=stream_of(self.seed, node.number + 1),
+            warm_starts=warm_starts,
+            should_stop=self.watch.should_stop,
+        )
+        self.evolutions.append(evolved)
+        if evolved.root is None and self.objective.split_cost == 0:
+            return local_cart
+        return evolved.root

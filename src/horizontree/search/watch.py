@@ -1,0 +1,78 @@
+"""Watching over a search: when to stop, and telling how far it is."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Protocol
+
+
+class Reporter(Protocol):
+    """Shows progress to somebody."""
+
+    def update(self, phase: str, done: int, total: int, cost: int | None) -> None:
+        """Show that ``done`` of ``total`` nodes are done, at a cost known so far."""
+
+
+class Watch:
+    """Knows whether a search is to stop, and why.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds from now.
+    reporter : Reporter or None
+        Is told of progress.
+    """
+
+    def __init__(self, time_limit: float | None = None, reporter: Reporter | None = None) -> None:
+        self._deadline = None if time_limit is None else time.monotonic() + time_limit
+        self._reporter = reporter
+        self._is_interrupted = False
+
+    @property
+    def status(self) -> str:
+        """``"interrupted"``, ``"time_limit"`` or ``"completed"``."""
+        if self._is_interrupted:
+            return "interrupted"
+        return "time_limit" if self._is_late() else "completed"
+
+    def should_stop(self) -> bool:
+        """Return whether to end now with the best tree so far."""
+        return self._is_interrupted or self._is_late()
+
+    def report(self, phase: str, done: int, total: int, cost: int | None = None) -> None:
+        """Tell the reporter."""
+        if self._reporter is not None:
+            self._reporter.update(phase, done, total, cost)
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    @contextmanager
+    def catch_interrupt(self) -> Iterator[None]:
+        """Turn the first Ctrl-C into a wish to stop; the second one interrupts as usual.
+
+        Only the main thread receives signals; elsewhere nothing is touched.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.getsignal(signal.SIGINT)
+
+        def stop(signum: int, frame: FrameType | None) -> None:
+            self._is_interrupted = True
+            signal.signal(signal.SIGINT, previous)
+
+        if previous is None:  # set by something that is not Python: leave it alone
+            yield
+            return
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
