@@ -129,7 +129,7 @@ def fit_one(shared: Path, key: FitKey) -> FitResult:
         train_errors=train_errors,
         n_splits_used=int(model.tree_.n_leaves) - 1,
         seconds=round(seconds, 4),
-        status=str(getattr(model, "status_", "complete")),
+        status=str(getattr(model, "status_", "completed")),
         seed=key.split,
         version=METHODS[key.method].version,
     )

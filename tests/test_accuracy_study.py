@@ -275,7 +275,7 @@ def made_up(method, dataset, split, depth, train=0.5, test=0.5, seconds=1.0):
         test_accuracy=test,
         seconds=seconds,
         n_splits_used=3,
-        status="complete",
+        status="completed",
         seed=split,
         version="horizontree 0.1.0",
         **numbers,

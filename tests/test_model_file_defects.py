@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from horizontree.model_file import ModelFileError, load_model
 
 thoroughly = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200
 )
 
 
@@ -85,7 +85,14 @@ DEFECTS = {
     "classes": [[0, 1], {}, {"dtype": "int64"}, None],
     "classes/dtype": ["float64", "bool", "U1", "S3", "datetime64[ns]", "V8", "int", 3, None],
     "classes/labels": [[0, 0], [0], [0, 1, 2], [0, "1"], [0, 1.5], [0, True], [0, 2**70], [], 0],
-    "parameters": [None, [], {"depth": 3}, {"max_depth": {"eval": "1"}}, {"self": 1}],
+    "parameters": [
+        None,
+        [],
+        {"depth": 3},
+        {"max_depth": {"eval": "1"}},
+        {"self": 1},
+        {"max_depth": "3"},
+    ],
     "fitted": [None, {}],
     "fitted/objective_": [None, "1", ..., {"float": "nan"}, True],
     "fitted/n_errors_": [3, -1, 1.0, None, ...],
@@ -95,6 +102,7 @@ DEFECTS = {
     "fitted/n_iter_": [-1, 1.5],
     "fitted/tree_": [1],
     "fitted/fit": ["x"],
+    "fitted/feature_importances_": [[1.0]],
     "fitted/__class__": ["x"],
     "nodes": [[], {}, None, [1], [[]]],
     "nodes/0/feature": [-1, 2, 0.0, None, "a", False, ...],

@@ -2,5 +2,13 @@
 
 from horizontree._version import __version__
 from horizontree.estimators import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree.model_file import load_model, save_model
 
-__all__ = ["CARTClassifier", "DEOCTClassifier", "MHDEOCTClassifier", "__version__"]
+__all__ = [
+    "CARTClassifier",
+    "DEOCTClassifier",
+    "MHDEOCTClassifier",
+    "__version__",
+    "load_model",
+    "save_model",
+]

@@ -9,8 +9,6 @@ def leaf_of_rows(X, feature, threshold, left, right, out):
     for row in range(X.shape[0]):
         node = 0
         while left[node] >= 0:
-            if X[row, feature[node]] <= threshold[node]:
-                node = left[node]
-            else:
-                node = right[node]
+            goes_left = X[row, feature[node]] <= threshold[node]
+            node = left[node] if goes_left else right[node]
         out[row] = node

@@ -20,7 +20,7 @@ from horizontree import model_schema
 from horizontree._version import __version__
 from horizontree.atomic_file import replacing
 from horizontree.estimators import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
-from horizontree.model_schema import ModelContent, ModelFileError, encode_value
+from horizontree.model_schema import FITTED, ModelContent, ModelFileError, encode_value
 from horizontree.tree import LEAF, Tree
 
 __all__ = ["METHODS", "ModelFileError", "SavedModel", "load_model", "read_model", "save_model"]
@@ -31,8 +31,6 @@ METHODS: dict[str, type[Any]] = {
     "mh-deoct": MHDEOCTClassifier,
 }
 """The estimator of each method name."""
-
-_FITTED = ("objective_", "n_errors_", "lower_bound_", "gap_", "status_", "fit_time_", "n_iter_")
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ def model_document(estimator: Any, *, target: str | None = None) -> dict[str, An
             name: encode_value(value, f"the parameter {name}")
             for name, value in estimator.get_params(deep=False).items()
         },
-        "fitted": {name: encode_value(getattr(estimator, name), name) for name in _FITTED},
+        "fitted": _fitted_section(estimator),
         "nodes": _nodes(estimator.tree_),
     }
 
@@ -208,6 +206,17 @@ def _classes_section(classes: NDArray[Any]) -> dict[str, Any]:
             )
     name = f"U{dtype.itemsize // 4}" if dtype.kind == "U" else dtype.name
     return {"dtype": name, "labels": labels}
+
+
+def _fitted_section(estimator: Any) -> dict[str, Any]:
+    """Collect what every estimator has, then single values that only some have (backend_)."""
+    section = {name: encode_value(getattr(estimator, name), name) for name in FITTED}
+    for name, value in vars(estimator).items():
+        is_fitted = name.endswith("_") and not name.startswith("_")
+        is_single = value is None or isinstance(value, bool | int | float | str | np.generic)
+        if is_fitted and is_single and name not in model_schema.OWN_FIELD:
+            section.setdefault(name, encode_value(value, name))
+    return section
 
 
 def _nodes(tree: Tree) -> list[dict[str, Any]]:
@@ -284,6 +293,10 @@ def _assemble(content: ModelContent) -> Any:
     if unknown:
         model_schema.fail(f'{cls.__name__} has no parameter "{unknown[0]}"')
     estimator = cls(**content.parameters)
+    try:
+        estimator._check_parameters()
+    except ValueError as error:
+        model_schema.fail(f"in parameters, {error}")
     state = {
         **content.fitted,
         "tree_": content.tree,
@@ -293,6 +306,7 @@ def _assemble(content: ModelContent) -> Any:
     if content.feature_names is not None:
         state["feature_names_in_"] = np.array(content.feature_names, dtype=object)
     for name, value in state.items():
-        if not hasattr(cls, name):  # a property follows from the tree
-            setattr(estimator, name, value)
+        if hasattr(cls, name):
+            model_schema.fail(f"fitted.{name} is no attribute that can be stored")
+        setattr(estimator, name, value)
     return estimator

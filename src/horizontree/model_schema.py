@@ -36,9 +36,13 @@ from horizontree.tree import LEAF, Tree
 FORMAT = "horizontree-model"
 FORMAT_VERSION = 1
 
-Scalar = None | bool | int | float | str
+FITTED = ("objective_", "n_errors_", "lower_bound_", "gap_", "status_", "fit_time_", "n_iter_")
+"""The fitted attributes that every estimator has, beside the tree and what it was fitted on."""
 
-_KEYS = {
+OWN_FIELD = {"tree_", "classes_", "n_features_in_", "feature_names_in_"}
+"""The fitted attributes that are not in ``fitted`` but have a field of their own."""
+
+_KEYS: dict[str, type | tuple[type, ...]] = {
     "format": str,
     "format_version": int,
     "created_with": str,
@@ -316,7 +320,7 @@ def _check_sums(
 
 def _check_fitted(fitted: Mapping[str, Any], tree: Tree) -> None:
     """Check the attributes that every estimator has; others only need a proper name."""
-    for name in ("objective_", "n_errors_", "lower_bound_", "gap_", "status_", "fit_time_"):
+    for name in FITTED:
         if name not in fitted:
             fail(f"fitted.{name} is missing")
     if _integer(fitted["n_errors_"], "fitted.n_errors_", least=0, most=2**63) != tree.n_errors:
@@ -329,11 +333,8 @@ def _check_fitted(fitted: Mapping[str, Any], tree: Tree) -> None:
     for name in ("lower_bound_", "gap_"):
         if fitted[name] is not None and not _is_number(fitted[name]):
             fail(f"fitted.{name} is {_brief(fitted[name])}; expected a number or null")
-    if fitted.get("n_iter_") is not None:
+    if fitted["n_iter_"] is not None:
         _integer(fitted["n_iter_"], "fitted.n_iter_", least=0, most=2**63)
     for name in fitted:
-        if not re.fullmatch(r"[a-z][a-z0-9_]*_", name) or name in _STRUCTURAL:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*_", name) or name in OWN_FIELD:
             fail(f"fitted.{name} is no name of a fitted attribute")
-
-
-_STRUCTURAL = {"tree_", "classes_", "n_features_in_", "feature_names_in_", "n_classes_"}

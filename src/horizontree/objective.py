@@ -42,9 +42,7 @@ class Objective:
     min_samples_leaf: int = 1
 
     @classmethod
-    def from_ccp_alpha(
-        cls, ccp_alpha: float, min_samples_leaf: int, n_samples: int
-    ) -> Objective:
+    def from_ccp_alpha(cls, ccp_alpha: float, min_samples_leaf: int, n_samples: int) -> Objective:
         """Make the objective of a problem with ``n_samples`` samples (total weight)."""
         return cls(round(ccp_alpha * n_samples * COST_SCALE), min_samples_leaf)
 

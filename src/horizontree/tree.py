@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,12 +77,13 @@ class Tree:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return self.class_counts.shape[1]
+        return int(self.class_counts.shape[1])
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
         """Whether each node is a leaf."""
-        return self.left == LEAF
+        is_leaf: NDArray[np.bool_] = self.left == LEAF
+        return is_leaf
 
     @property
     def n_leaves(self) -> int:
@@ -96,7 +98,8 @@ class Tree:
     @property
     def predicted_class(self) -> NDArray[np.intp]:
         """The majority class of each node (equal counts: the lowest class)."""
-        return self.class_counts.argmax(axis=1)
+        majority: NDArray[np.intp] = self.class_counts.argmax(axis=1)
+        return majority
 
     @property
     def n_errors(self) -> int:
@@ -129,8 +132,8 @@ class Tree:
 
     def to_text(
         self,
-        feature_names: Sequence[str] | None = None,
-        class_names: Sequence[object] | None = None,
+        feature_names: Sequence[str] | NDArray[Any] | None = None,
+        class_names: Sequence[object] | NDArray[Any] | None = None,
     ) -> str:
         """Draw the tree as text, one line a leaf.
 

@@ -371,7 +371,7 @@ def test_a_quoted_newline_does_not_shift_the_line_that_is_named(
 
 
 def test_the_program_runs_as_a_module(data: str) -> None:
-    arguments = ["--target", "y", "--method", "cart", "--output", "m.json"]
+    arguments = ["--target", "y", "--method", "cart", "--quiet", "--output", "m.json"]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "horizontree", "fit", data, *arguments],
         capture_output=True,

@@ -49,7 +49,8 @@ BAD_DATA = {
     "a,b,y\n1\n3,4,1\n": r"line 2 has 1 field, and the header has 3",
     "a;b;y\n1;2;0\n": r"seems to be separated by ';'; expected commas",
     'a,b,y\n1,2,0\n3,"4,1\n': r"bad.csv",
-    "\n".join(["a,y", *(f"{i},{i * 1.5}" for i in range(50))]): r"50 different values in 50 rows",
+    "a,y\n1,0.5\n2,1.5\n": r"the target 'y' holds fractions such as 0.5, so it is a measurement",
+    "\n".join(["a,y", *(f"{i},{i}" for i in range(50))]): r"50 different values in 50 rows",
 }
 
 

@@ -35,6 +35,16 @@ class EvolutionSettings:
     stream: int
 
 
+class Counter(Protocol):
+    """The samples of one node, ready to be counted."""
+
+    def count(self, feature: NDArray[np.int64], n_left: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Route all samples through trees in heap order (Algorithm 1).
+
+        Returns ``node_counts[tree, node or leaf, class]``; Z is its last ``2**depth`` rows.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class EvolvedPopulation:
     """The population after the last generation.
@@ -45,8 +55,10 @@ class EvolvedPopulation:
         The trees, as :class:`GeneCode` decodes them.
     cost : int64 array of shape (n_individuals,)
         Their costs.
-    best_counts : int64 array of shape (2 * n_nodes + 1, n_classes)
-        Samples at every node and leaf of the cheapest tree (equal cost: the first).
+    first_cost : int64 array of shape (n_individuals,)
+        The costs of generation 0.
+    counter : Counter
+        The samples, still loaded.
     n_generations : int
         Generations that were run.
     n_evaluations : int
@@ -56,21 +68,10 @@ class EvolvedPopulation:
     feature: NDArray[np.int64]
     n_left: NDArray[np.int64]
     cost: NDArray[np.int64]
-    best_counts: NDArray[np.int64]
+    first_cost: NDArray[np.int64]
+    counter: Counter
     n_generations: int
     n_evaluations: int
-
-
-class Counter(Protocol):
-    """The samples of one node, ready to be counted."""
-
-    def count(
-        self, feature: NDArray[np.int64], n_left: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Route all samples through trees in heap order (Algorithm 1).
-
-        Returns ``node_counts[tree, node or leaf, class]``; Z is its last ``2**depth`` rows.
-        """
 
 
 class Backend(Protocol):

@@ -169,9 +169,7 @@ class CPUCounter:
         self.blocks = blocks
         self.depth = depth
 
-    def count(
-        self, feature: NDArray[np.int64], n_left: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def count(self, feature: NDArray[np.int64], n_left: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the class counts of every node and leaf of every tree."""
         n_classes = len(self.blocks.class_counts)
         out = np.empty((len(feature), 2 ** (self.depth + 1) - 1, n_classes), dtype=np.int64)
@@ -246,18 +244,16 @@ class CPUBackend:
             min_samples_leaf=objective.min_samples_leaf,
             n_threads=self.n_threads,
         )
-        n_run = _run_generations(
+        n_run, first_cost = _run_generations(
             blocks, benches, population, constants, settings.generations + 1, should_stop
         )
         cost = population.cost[(n_run - 1) & 1]
-        best = int(np.argmin(cost))
-        tree = slice(best, best + 1)
-        counter = CPUCounter(blocks, settings.depth)
         return EvolvedPopulation(
             feature=population.feature,
             n_left=population.n_left,
             cost=cost,
-            best_counts=counter.count(population.feature[tree], population.n_left[tree])[0],
+            first_cost=first_cost,
+            counter=CPUCounter(blocks, settings.depth),
             n_generations=n_run - 1,
             n_evaluations=int(population.evaluated.sum()),
         )
@@ -279,8 +275,11 @@ def _run_generations(
     constants: kernels.Settings,
     n_generations: int,
     should_stop: Callable[[], bool],
-) -> int:
-    """Run the kernels in pieces short enough to be stopped; return generations run."""
+) -> tuple[int, NDArray[np.int64]]:
+    """Run the kernels in pieces short enough to be stopped.
+
+    Returns the number of generations run and the costs of the first, which is always run.
+    """
 
     def run_share(bench: Bench, first: int, end: int) -> tuple[int, int]:
         is_waiting = False
@@ -294,20 +293,25 @@ def _run_generations(
             time.sleep(0)  # another thread has not had its turn yet
 
     n_run, piece = 0, 1
+    first_cost = population.cost[0]
     pool = ThreadPoolExecutor(len(benches) - 1) if len(benches) > 1 else None
     try:
         while n_run < n_generations and (n_run == 0 or not should_stop()):
             started = time.perf_counter()
             end = min(n_run + piece, n_generations)
-            others = [pool.submit(run_share, bench, n_run, end) for bench in benches[1:]] if pool else []
+            others = []
+            if pool is not None:
+                others = [pool.submit(run_share, bench, n_run, end) for bench in benches[1:]]
             n_run, status = run_share(benches[0], n_run, end)
             for other in others:
                 other.result()
+            if n_run == 1:
+                first_cost = population.cost[0].copy()
             if status == kernels.ENDED:
                 break
             if time.perf_counter() - started < _SECONDS_BETWEEN_CHECKS:
                 piece *= 2
     finally:
-        if pool:
+        if pool is not None:
             pool.shutdown()
-    return n_run
+    return n_run, first_cost

@@ -30,9 +30,7 @@ class ReferenceCounter:
         self.n_classes = samples.n_classes
         self.n_leaves = 2**depth
 
-    def count(
-        self, feature: NDArray[np.int64], n_left: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def count(self, feature: NDArray[np.int64], n_left: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the class counts of every node and leaf of every tree."""
         n_trees, n_nodes = feature.shape
         counts = np.zeros((n_trees, n_nodes + self.n_leaves, self.n_classes), dtype=np.int64)
@@ -40,9 +38,7 @@ class ReferenceCounter:
             reached = {0: np.arange(len(self.labels))}
             for node in range(n_nodes + self.n_leaves):
                 samples = reached.pop(node)
-                counts[tree, node] = np.bincount(
-                    self.labels[samples], minlength=self.n_classes
-                )
+                counts[tree, node] = np.bincount(self.labels[samples], minlength=self.n_classes)
                 if node < n_nodes:
                     f = feature[tree, node]
                     goes_left = np.zeros(len(samples), dtype=bool)

@@ -73,7 +73,7 @@ def _add_fit(commands: _Commands[_Parser]) -> None:
                         help="keep the best tree found by then")  # fmt: skip
     search.add_argument("--seed", type=_integer(0, 2**32 - 1), metavar="N",
                         help="same seed, same tree (default: 0)")  # fmt: skip
-    search.add_argument("--jobs", type=_jobs, metavar="N", help="threads; -1 for all")
+    search.add_argument("--jobs", type=_jobs, metavar="N", help="threads; -1 for all (default: 1)")
     result = fit.add_argument_group("the result")
     result.add_argument("--test-fraction", type=_fraction, default=0.0, metavar="F",
                         help="share of the rows held out to test the tree")  # fmt: skip

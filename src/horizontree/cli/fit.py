@@ -167,6 +167,12 @@ def _check_classes(arguments: argparse.Namespace, labels: Labels) -> None:
         raise CommandError(
             f"{where} has 1 class ({labels.texts[0]!r}); a classifier needs at least 2"
         )
+    if labels.values.dtype.kind == "f" and (labels.values % 1 != 0).any():
+        fraction = labels.values[labels.values % 1 != 0][0]
+        raise CommandError(
+            f"{where} holds fractions such as {fraction:g}, so it is a measurement, not a class; "
+            "choose a column of classes, or write its classes as text"
+        )
     if n_classes > max(20, n_rows // 2):
         raise CommandError(
             f"{where} has {n_classes:,} different values in {n_rows:,} rows, so it is a "

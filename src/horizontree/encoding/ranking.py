@@ -113,9 +113,7 @@ class SampleSet:
                 high = middle
         return low
 
-    def split(
-        self, feature: int, n_left: int, run: Map = map
-    ) -> tuple[SampleSet, SampleSet]:
+    def split(self, feature: int, n_left: int, run: Map = map) -> tuple[SampleSet, SampleSet]:
         """Divide into the ``n_left`` samples lowest in ``feature`` and the rest."""
         is_left = np.empty(self.n_samples, dtype=np.bool_)
         mark_first(self.order[feature], n_left, is_left)

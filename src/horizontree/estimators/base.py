@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from horizontree.encoding import SampleSet, rank_samples
+from horizontree.estimators.compilation import announce_compilation
 from horizontree.estimators.parameters import check_integer, check_real
 from horizontree.estimators.sklearn_tree import importances_of, to_sklearn_classifier
 from horizontree.objective import COST_SCALE, Objective
@@ -96,9 +97,12 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
     verbose: int
     time_limit: float | None = None
 
-    @abstractmethod
     def _check_parameters(self) -> None:
-        """Check the parameters of the concrete class."""
+        """Check the parameters; a subclass adds its own."""
+        check_integer("min_samples_leaf", self.min_samples_leaf, at_least=1)
+        check_real("ccp_alpha", self.ccp_alpha)
+        if self.time_limit is not None:
+            check_real("time_limit", self.time_limit, above=0.0)
 
     @abstractmethod
     def _search(self, problem: Problem) -> Found:
@@ -127,26 +131,22 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
                 f"{type(self).__name__}.fit does not support {', '.join(sorted(unsupported))} "
                 "yet; every sample counts once. Repeat rows to give them integer weights."
             )
-        min_samples_leaf = check_integer("min_samples_leaf", self.min_samples_leaf, at_least=1)
-        ccp_alpha = check_real("ccp_alpha", self.ccp_alpha)
-        if self.time_limit is not None:
-            check_real("time_limit", self.time_limit, above=0.0)
         self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=_DTYPES)
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        matrix, target = validate_data(self, X, y, dtype=_DTYPES)
+        check_classification_targets(target)
+        self.classes_, labels = np.unique(target, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has 1 class ({self.classes_[0]!r}); a classifier needs at least 2. "
                 "Check the target column."
             )
-        objective = Objective.from_ccp_alpha(ccp_alpha, min_samples_leaf, len(labels))
+        objective = Objective.from_ccp_alpha(self.ccp_alpha, self.min_samples_leaf, len(labels))
         line = ProgressLine(type(self).__name__, COST_SCALE) if self.verbose else None
         watch = Watch(self.time_limit, line)
         n_threads = effective_n_jobs(self.n_jobs)
-        with watch.catch_interrupt(), _thread_pool(n_threads) as pool:
+        with watch.catch_interrupt(), announce_compilation(), _thread_pool(n_threads) as pool:
             run = map if pool is None else pool.map
-            samples = rank_samples(X, labels, len(self.classes_), run)
+            samples = rank_samples(matrix, labels, len(self.classes_), run)
             problem = Problem(samples, labels, objective, watch, pool, n_threads)
             found = self._search(problem)
         self._keep(found, problem)
@@ -174,8 +174,8 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
     def apply(self, X: ArrayLike) -> NDArray[np.intp]:
         """Return the leaf (its node number in ``tree_``) that each sample reaches."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=_DTYPES)
-        return self.tree_.apply(X)
+        matrix = validate_data(self, X, reset=False, dtype=_DTYPES)
+        return self.tree_.apply(matrix)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predicted class label of each sample."""

@@ -83,6 +83,7 @@ class CARTClassifier(BaseTreeClassifier):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.max_depth is not None:
             check_integer("max_depth", self.max_depth, at_least=1)
         check_choice("criterion", self.criterion, ("gini", "misclassification"))

@@ -126,6 +126,7 @@ class DEOCTClassifier(EvolutionaryClassifier):
                     min_samples_leaf=objective.min_samples_leaf,
                 )
             )
+        problem.watch.report("whole tree", 0, 2**self.max_depth - 1)
         evolved = evolve_tree(
             samples,
             backend,

@@ -38,6 +38,7 @@ class EvolutionaryClassifier(BaseTreeClassifier):
     _warm_start_names: tuple[str, ...] = ()
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("max_depth", self.max_depth, at_least=1, at_most=DEEPEST)
         check_choice("mode", self.mode, MODES)
         if self.population_size is not None:

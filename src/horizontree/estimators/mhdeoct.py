@@ -143,10 +143,12 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
             warm_starts=check_warm_starts(self.warm_starts, WARM_STARTS),
             watch=problem.watch,
         )
-        global_trees = search.global_trees(problem.samples)
-        grown = search.grow(problem.samples, global_trees, problem.pool)
+        warm_starts = search.global_trees(problem.samples)
+        trees = [problem.tree_of(root) for root in warm_starts.values()]
+        if all(problem.cost_of(tree) > 0 for tree in trees):
+            trees.append(problem.tree_of(search.grow(problem.samples, warm_starts, problem.pool)))
         return Found(
-            trees=[problem.tree_of(root) for root in (grown, *global_trees.values())],
+            trees=trees,
             n_iter=sum(evolved.n_generations for evolved in search.evolutions),
             is_exact=self.max_depth == 1,
         )

@@ -10,9 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 
-def check_integer(
-    name: str, value: Any, *, at_least: int, at_most: int | None = None
-) -> int:
+def check_integer(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
     """Return an integer parameter, or say what it must be."""
     is_integer = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if is_integer and value >= at_least and (at_most is None or value <= at_most):
@@ -23,7 +21,9 @@ def check_integer(
     raise ValueError(f"{name} must be {wanted}, got {value!r}.")
 
 
-def check_real(name: str, value: Any, *, above: float | None = None, at_most: float = np.inf) -> float:
+def check_real(
+    name: str, value: Any, *, above: float | None = None, at_most: float = np.inf
+) -> float:
     """Return a finite real parameter of at least 0 (or above a bound), or say what it must be."""
     is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     if is_real and np.isfinite(value):
@@ -48,8 +48,7 @@ def check_warm_starts(value: Any, choices: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the warm starts in a fixed order."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ValueError(
-            f"warm_starts must be a tuple of some of {choices}, got {value!r}; "
-            "use () for none."
+            f"warm_starts must be a tuple of some of {choices}, got {value!r}; use () for none."
         )
     names = [check_choice("each of warm_starts", name, choices) for name in value]
     return tuple(name for name in choices if name in names)

@@ -26,7 +26,8 @@ def importances_of(tree: Tree, n_features: int) -> NDArray[np.float64]:
     weighted = gini_of(tree.class_counts) * tree.class_counts.sum(axis=1)
     inner = np.flatnonzero(~tree.is_leaf)
     gain = weighted[inner] - weighted[tree.left[inner]] - weighted[tree.right[inner]]
-    importance = np.bincount(tree.feature[inner], weights=gain, minlength=n_features)
+    importance = np.zeros(n_features)
+    np.add.at(importance, tree.feature[inner], gain)
     total = importance.sum()
     return importance / total if total > 0 else importance
 

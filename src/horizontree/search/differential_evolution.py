@@ -116,13 +116,26 @@ def evolve_tree(
         end: EvolvedPopulation = fast(samples, genes, objective, settings, should_stop)
     else:
         end = evolve_plainly(samples, backend, code, genes, objective, settings, should_stop)
-    best = int(np.argmin(end.cost))  # equal cost: the first
-    return EvolvedTree(
-        root=read_tree(samples, end.feature[best], end.n_left[best], end.best_counts, objective),
-        cost=int(end.cost[best]),
-        n_generations=end.n_generations,
-        n_evaluations=end.n_evaluations,
-    )
+    best_cost = int(end.cost.min())
+    root = _choose(samples, code, genes[: len(warm_starts)], end, objective)
+    return EvolvedTree(root, best_cost, end.n_generations, end.n_evaluations)
+
+
+def _choose(
+    samples: SampleSet,
+    code: GeneCode,
+    warm_genes: Genes,
+    end: EvolvedPopulation,
+    objective: Objective,
+) -> Split | None:
+    """Return the cheapest tree (equal cost: a warm start, then the first individual)."""
+    best_cost = end.cost.min()
+    feature, n_left = end.feature[end.cost == best_cost], end.n_left[end.cost == best_cost]
+    is_best_start = end.first_cost[: len(warm_genes)] == best_cost
+    if is_best_start.any():
+        feature, n_left = code.decode(warm_genes[is_best_start])
+    counts = end.counter.count(feature[:1], n_left[:1])
+    return read_tree(samples, feature[0], n_left[0], counts[0], objective)
 
 
 def evolve_plainly(
@@ -143,7 +156,7 @@ def evolve_plainly(
         return np.array([objective.prune(c, *heap)[1] for c in counts], dtype=np.int64)
 
     feature, n_left = code.decode(genes)
-    cost = costs(feature, n_left)
+    cost = first_cost = costs(feature, n_left)
     n_evaluations = len(genes)
     generation = 0
     while generation < settings.generations and cost.min() > 0 and not should_stop():
@@ -167,9 +180,7 @@ def evolve_plainly(
         cost = np.where(is_kept, trial_cost, cost)
         if not differs.any() and (genes == genes[0]).all():
             break  # no trial can ever differ from its parent again
-    best = slice(int(np.argmin(cost)), None)
-    best_counts = counter.count(feature[best][:1], n_left[best][:1])[0]
-    return EvolvedPopulation(feature, n_left, cost, best_counts, generation, n_evaluations)
+    return EvolvedPopulation(feature, n_left, cost, first_cost, counter, generation, n_evaluations)
 
 
 def encode_tree(root: Split | None, samples: SampleSet, code: GeneCode, depth: int) -> Genes:
@@ -193,9 +204,7 @@ def encode_tree(root: Split | None, samples: SampleSet, code: GeneCode, depth: i
     return genes.reshape(-1)
 
 
-def _all_to_one_side(
-    split: Split, samples: SampleSet, code: GeneCode
-) -> tuple[int, int]:
+def _all_to_one_side(split: Split, samples: SampleSet, code: GeneCode) -> tuple[int, int]:
     """Encode a split on a feature that is constant among these samples."""
     goes_left = samples.X[samples.rows[0], split.feature] <= split.cut
     if goes_left and samples.n_features > 0:

@@ -95,7 +95,6 @@ class GeneCode:
         return middle_of(0, len(self.n_distinct) + 1), middle_of(0, 1)
 
 
-
 def random_genes(n_individuals: int, n_genes: int, stream: int) -> Genes:
     """Return the random individuals of generation 0."""
     counters = _first_counter(n_individuals, n_genes, 0)[:, None] + 2
@@ -103,9 +102,7 @@ def random_genes(n_individuals: int, n_genes: int, stream: int) -> Genes:
     return np.stack([high_half(bits), low_half(bits)], axis=2).reshape(n_individuals, n_genes)
 
 
-def propose(
-    genes: Genes, best: int, *, generation: int, stream: int, crossover: int
-) -> Genes:
+def propose(genes: Genes, best: int, *, generation: int, stream: int, crossover: int) -> Genes:
     """Breed the trials of a generation: best/1/bin.
 
     mutant = best + M * (a - b), with a, b two other individuals and M in ``[0, 1)`` drawn

@@ -47,7 +47,7 @@ class _Node:
     attach: Callable[[Split | None], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class MovingHorizon:
     """The search, with everything that its nodes share.
 
@@ -69,6 +69,8 @@ class MovingHorizon:
         Says when to stop.
     evolutions : list of EvolvedTree
         All evolutions that were run, in no particular order.
+    best_cost : int or None
+        Cost of the best whole tree met so far.
     """
 
     backend: Backend
@@ -81,6 +83,7 @@ class MovingHorizon:
     warm_starts: Collection[str] = WARM_STARTS
     watch: Watch = field(default_factory=Watch)
     evolutions: list[EvolvedTree] = field(default_factory=list)
+    best_cost: int | None = None
 
     def backend_for(self, samples: SampleSet, depth: int) -> Backend:
         """Return the backend that suits the work."""
@@ -97,6 +100,7 @@ class MovingHorizon:
                 samples, max_depth=self.max_depth, min_samples_leaf=min_samples_leaf
             )
         if "deoct" in self.warm_starts:
+            self.watch.report("whole tree", 0, 2**self.max_depth - 1)
             evolved = evolve_tree(
                 samples,
                 self.backend_for(samples, self.max_depth),
@@ -107,7 +111,7 @@ class MovingHorizon:
                 warm_starts=list(trees.values()),
                 should_stop=self.watch.should_stop,
             )
-            self.evolutions.append(evolved)
+            self._note(evolved, is_whole_tree=True)
             trees["deoct"] = evolved.root
         return trees
 
@@ -122,7 +126,6 @@ class MovingHorizon:
 
         level = [_Node(0, samples, trees, None, attach_root)]
         for depth in range(self.max_depth):
-            self.watch.report("moving horizon", 2**depth - 1, 2**self.max_depth - 1)
             level = self._grow_level(level, depth, pool)
         return result[0]
 
@@ -153,6 +156,7 @@ class MovingHorizon:
         self, node: _Node, depth_ahead: int, depth: int, backend: Backend, run: Map
     ) -> list[_Node]:
         """Split one node, attach the split, and return the children still to be decided."""
+        self._report(depth, node.number)
         samples = node.samples
         if self.watch.should_stop():
             node.attach(node.fallback)
@@ -185,6 +189,17 @@ class MovingHorizon:
             )
         return children
 
+    def _report(self, depth: int, number: int) -> None:
+        """Tell how many places of the complete tree are behind us, and the best cost so far."""
+        n_nodes = 2**self.max_depth - 1
+        self.watch.report(f"depth {depth}", number, n_nodes, self.best_cost)
+
+    def _note(self, evolved: EvolvedTree, *, is_whole_tree: bool) -> None:
+        """Keep account of an evolution."""
+        self.evolutions.append(evolved)
+        if is_whole_tree and (self.best_cost is None or evolved.cost < self.best_cost):
+            self.best_cost = evolved.cost
+
     def _best_split(self, node: _Node, depth_ahead: int, backend: Backend) -> Split | None:
         """Return the split to keep at a node, with what the search saw below it."""
         samples = node.samples
@@ -199,12 +214,10 @@ class MovingHorizon:
                 criterion="misclassification",
             )
         warm_starts = list(node.subtrees.values())
-        local_cart = None
         if "local-cart" in self.warm_starts:
-            local_cart = grow_cart(
-                samples, max_depth=depth_ahead, min_samples_leaf=min_samples_leaf
+            warm_starts.append(
+                grow_cart(samples, max_depth=depth_ahead, min_samples_leaf=min_samples_leaf)
             )
-            warm_starts.append(local_cart)
         evolved = evolve_tree(
             samples,
             backend,
@@ -215,7 +228,5 @@ class MovingHorizon:
             warm_starts=warm_starts,
             should_stop=self.watch.should_stop,
         )
-        self.evolutions.append(evolved)
-        if evolved.root is None and self.objective.split_cost == 0:
-            return local_cart
+        self._note(evolved, is_whole_tree=node.number == 0)
         return evolved.root

@@ -76,7 +76,7 @@ def _emit(
     gap: list[tuple[float, float]],
     kind: NDArray[np.int8],
 ) -> Tree:
-    """Number the surviving nodes in preorder and write the flat arrays."""
+    """Write the surviving nodes as flat arrays, in preorder."""
     feature: list[int] = []
     threshold: list[float] = []
     children: list[list[int]] = []

@@ -33,6 +33,7 @@ class Watch:
         self._deadline = None if time_limit is None else time.monotonic() + time_limit
         self._reporter = reporter
         self._is_interrupted = False
+        self._last: tuple[str, int, int, int | None] | None = None
 
     @property
     def status(self) -> str:
@@ -42,13 +43,16 @@ class Watch:
         return "time_limit" if self._is_late() else "completed"
 
     def should_stop(self) -> bool:
-        """Return whether to end now with the best tree so far."""
+        """Return whether to end now with the best tree so far; keeps the progress alive."""
+        if self._reporter is not None and self._last is not None:
+            self._reporter.update(*self._last)
         return self._is_interrupted or self._is_late()
 
     def report(self, phase: str, done: int, total: int, cost: int | None = None) -> None:
         """Tell the reporter."""
+        self._last = (phase, done, total, cost)
         if self._reporter is not None:
-            self._reporter.update(phase, done, total, cost)
+            self._reporter.update(*self._last)
 
     def _is_late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline

@@ -1,0 +1,65 @@
+# The whole workflow. Every target sets up what it needs in .venv, from nothing but Python 3.11+
+# and make; run `make help` for the list.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SHARED ?= ../shared
+
+export HORIZONTREE_SHARED ?= $(if $(wildcard $(SHARED)/datasets),$(abspath $(SHARED)),)
+ifeq ($(HORIZONTREE_SHARED),)
+unexport HORIZONTREE_SHARED
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-nojit test-slow check format bench study study-long ablation clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/made-for-use: pyproject.toml src/horizontree/_version.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "HorizonTree needs Python 3.11 or later; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing HorizonTree in $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	@touch $@
+
+$(VENV)/made-for-development: $(VENV)/made-for-use
+	@echo "Installing the development tools in $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/made-for-use  ## CART against MH-DEOCT on a small real data set
+	@$(BIN)/python -m horizontree.demo
+
+test: $(VENV)/made-for-development test-nojit  ## the test suite
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-nojit: $(VENV)/made-for-development  ## a small selection with the compiler off
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -q -m nojit
+
+test-slow: $(VENV)/made-for-development  ## checks that take minutes
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/made-for-development  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/made-for-development  ## let ruff tidy up
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/made-for-development  ## speed, memory and start-up; writes docs/results/speed.md
+	$(BIN)/python benchmarks/speed.py
+
+study: $(VENV)/made-for-development  ## accuracy on the corpus, normal mode; resumable
+	$(BIN)/python benchmarks/accuracy_study.py --jobs 2
+
+study-long: $(VENV)/made-for-development  ## accuracy on the corpus, long mode; resumable
+	$(BIN)/python benchmarks/accuracy_study.py --jobs 2 --methods mh-deoct-long --splits 3 --splits-at 8=1
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,27 @@
+"""Settings of the whole suite: hypothesis without chance, NumPy integers with the JIT off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("horizontree", deadline=None, derandomize=True, database=None)
+settings.load_profile("horizontree")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def wrapping_integers() -> Iterator[None]:
+    """Let uint64 arithmetic wrap around in silence when the kernels are plain Python.
+
+    The random draws rely on it. Compiled code and NumPy arrays wrap without a word; only
+    NumPy's scalars, which the kernels meet with the JIT off, warn.
+    """
+    if not numba.config.DISABLE_JIT:
+        yield
+        return
+    with np.errstate(over="ignore"):
+        yield
