@@ -67,9 +67,7 @@ def heap_cost(counts: Sequence[NDArray[np.int64]], objective: Objective, node: i
     return min(as_leaf, objective.split_cost + below)
 
 
-def optimal_cost(
-    X: NDArray[Any], y: NDArray[np.integer], depth: int, objective: Objective = Objective()
-) -> int:
+def optimal_cost(X: NDArray[Any], y: NDArray[np.integer], depth: int, objective: Objective) -> int:
     """Return the least cost of any tree of a depth, by trying them all."""
     counts = np.bincount(y)
     best = int(counts.sum() - counts.max()) * COST_SCALE

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
 from horizontree.backends import _bitset_kernels as kernels
 from horizontree.search.random_draws import draws, high_half, low_half, stream_of
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import make_data, make_samples, small_data
 
+import naive
 from horizontree.encoding import SampleSet, rank_samples, ranking
+from problems import make_data, make_samples, small_data
 
 WORD_EDGES = [1, 2, 63, 64, 65, 127, 128, 129]
 
@@ -88,7 +88,8 @@ def test_the_pool_of_the_caller_gives_the_same_orders(monkeypatch):
         shared = rank_samples(X, y, 3, pool.map)
         parts = shared.split(1, int(shared.starts(1)[4]), pool.map)
     plain = rank_samples(X, y, 3)
-    for ours, theirs in zip((shared, *parts), (plain, *plain.split(1, int(plain.starts(1)[4])))):
+    expected = (plain, *plain.split(1, int(plain.starts(1)[4])))
+    for ours, theirs in zip((shared, *parts), expected, strict=True):
         assert np.array_equal(ours.rows, theirs.rows)
         assert np.array_equal(ours.features, theirs.features)
         assert np.array_equal(ours.order, theirs.order)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import copy
 import pickle
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import make_data
 
+import naive
 from horizontree import CARTClassifier, tree
 from horizontree.tree import Tree
+from problems import make_data
 
 
 def stump(threshold: float = 0.5, counts=((3, 1), (0, 1), (3, 0))) -> Tree:

@@ -55,8 +55,6 @@ class EvolvedPopulation:
         The trees, as :class:`GeneCode` decodes them.
     cost : int64 array of shape (n_individuals,)
         Their costs.
-    first_cost : int64 array of shape (n_individuals,)
-        The costs of generation 0.
     counter : Counter
         The samples, still loaded.
     n_generations : int
@@ -68,7 +66,6 @@ class EvolvedPopulation:
     feature: NDArray[np.int64]
     n_left: NDArray[np.int64]
     cost: NDArray[np.int64]
-    first_cost: NDArray[np.int64]
     counter: Counter
     n_generations: int
     n_evaluations: int

@@ -244,7 +244,7 @@ class CPUBackend:
             min_samples_leaf=objective.min_samples_leaf,
             n_threads=self.n_threads,
         )
-        n_run, first_cost = _run_generations(
+        n_run = _run_generations(
             blocks, benches, population, constants, settings.generations + 1, should_stop
         )
         cost = population.cost[(n_run - 1) & 1]
@@ -252,7 +252,6 @@ class CPUBackend:
             feature=population.feature,
             n_left=population.n_left,
             cost=cost,
-            first_cost=first_cost,
             counter=CPUCounter(blocks, settings.depth),
             n_generations=n_run - 1,
             n_evaluations=int(population.evaluated.sum()),
@@ -275,11 +274,8 @@ def _run_generations(
     constants: kernels.Settings,
     n_generations: int,
     should_stop: Callable[[], bool],
-) -> tuple[int, NDArray[np.int64]]:
-    """Run the kernels in pieces short enough to be stopped.
-
-    Returns the number of generations run and the costs of the first, which is always run.
-    """
+) -> int:
+    """Run the kernels in pieces short enough to be stopped; return generations run."""
 
     def run_share(bench: Bench, first: int, end: int) -> tuple[int, int]:
         is_waiting = False
@@ -293,7 +289,6 @@ def _run_generations(
             time.sleep(0)  # another thread has not had its turn yet
 
     n_run, piece = 0, 1
-    first_cost = population.cost[0]
     pool = ThreadPoolExecutor(len(benches) - 1) if len(benches) > 1 else None
     try:
         while n_run < n_generations and (n_run == 0 or not should_stop()):
@@ -305,8 +300,6 @@ def _run_generations(
             n_run, status = run_share(benches[0], n_run, end)
             for other in others:
                 other.result()
-            if n_run == 1:
-                first_cost = population.cost[0].copy()
             if status == kernels.ENDED:
                 break
             if time.perf_counter() - started < _SECONDS_BETWEEN_CHECKS:
@@ -314,4 +307,4 @@ def _run_generations(
     finally:
         if pool is not None:
             pool.shutdown()
-    return n_run, first_cost
+    return n_run

@@ -116,26 +116,14 @@ def evolve_tree(
         end: EvolvedPopulation = fast(samples, genes, objective, settings, should_stop)
     else:
         end = evolve_plainly(samples, backend, code, genes, objective, settings, should_stop)
-    best_cost = int(end.cost.min())
-    root = _choose(samples, code, genes[: len(warm_starts)], end, objective)
-    return EvolvedTree(root, best_cost, end.n_generations, end.n_evaluations)
-
-
-def _choose(
-    samples: SampleSet,
-    code: GeneCode,
-    warm_genes: Genes,
-    end: EvolvedPopulation,
-    objective: Objective,
-) -> Split | None:
-    """Return the cheapest tree (equal cost: a warm start, then the first individual)."""
-    best_cost = end.cost.min()
-    feature, n_left = end.feature[end.cost == best_cost], end.n_left[end.cost == best_cost]
-    is_best_start = end.first_cost[: len(warm_genes)] == best_cost
-    if is_best_start.any():
-        feature, n_left = code.decode(warm_genes[is_best_start])
-    counts = end.counter.count(feature[:1], n_left[:1])
-    return read_tree(samples, feature[0], n_left[0], counts[0], objective)
+    best = int(np.argmin(end.cost))  # equal cost: the first
+    tree = end.feature[best : best + 1], end.n_left[best : best + 1]
+    return EvolvedTree(
+        root=read_tree(samples, *tree, end.counter.count(*tree), objective),
+        cost=int(end.cost[best]),
+        n_generations=end.n_generations,
+        n_evaluations=end.n_evaluations,
+    )
 
 
 def evolve_plainly(
@@ -156,7 +144,7 @@ def evolve_plainly(
         return np.array([objective.prune(c, *heap)[1] for c in counts], dtype=np.int64)
 
     feature, n_left = code.decode(genes)
-    cost = first_cost = costs(feature, n_left)
+    cost = costs(feature, n_left)
     n_evaluations = len(genes)
     generation = 0
     while generation < settings.generations and cost.min() > 0 and not should_stop():
@@ -180,7 +168,7 @@ def evolve_plainly(
         cost = np.where(is_kept, trial_cost, cost)
         if not differs.any() and (genes == genes[0]).all():
             break  # no trial can ever differ from its parent again
-    return EvolvedPopulation(feature, n_left, cost, first_cost, counter, generation, n_evaluations)
+    return EvolvedPopulation(feature, n_left, cost, counter, generation, n_evaluations)
 
 
 def encode_tree(root: Split | None, samples: SampleSet, code: GeneCode, depth: int) -> Genes:
@@ -219,9 +207,8 @@ def read_tree(
     node_counts: NDArray[np.int64],
     objective: Objective,
 ) -> Split | None:
-    """Turn one individual's heap of splits into its best pruning."""
-    depth = len(feature).bit_length()
-    kind, _ = objective.prune(node_counts, *_heap_children(depth))
+    """Turn one individual (arrays of one row each) into its best pruning."""
+    kind, _ = objective.prune(node_counts[0], *_heap_children(feature.shape[1].bit_length()))
 
     def read(t: int) -> Split | None:
         if kind[t] == LEAF:
@@ -230,8 +217,8 @@ def read_tree(
             return read(2 * t + 1)
         if kind[t] == PASS_RIGHT:
             return read(2 * t + 2)
-        f = int(feature[t])
-        cut = samples.value_at(f, int(n_left[t]) - 1)
+        f = int(feature[0, t])
+        cut = samples.value_at(f, int(n_left[0, t]) - 1)
         return Split(int(samples.features[f]), cut, read(2 * t + 1), read(2 * t + 2))
 
     return read(0)

@@ -92,7 +92,11 @@ class MovingHorizon:
         return self.one_thread_backend
 
     def global_trees(self, samples: SampleSet) -> dict[str, Split | None]:
-        """Train the CART and the DEOCT tree on everything, as far as they are wanted."""
+        """Train the CART and the DEOCT tree on everything, as far as they are wanted.
+
+        The DEOCT tree starts from random individuals only: started from CART it stays near
+        it, and brings nothing new (docs/decisions/0005-deoct-starts-without-cart.md).
+        """
         trees: dict[str, Split | None] = {}
         min_samples_leaf = self.objective.min_samples_leaf
         if "cart" in self.warm_starts:
@@ -108,7 +112,6 @@ class MovingHorizon:
                 objective=self.objective,
                 evolution=self.evolution,
                 stream=stream_of(self.seed, _GLOBAL_STREAM),
-                warm_starts=list(trees.values()),
                 should_stop=self.watch.should_stop,
             )
             self._note(evolved, is_whole_tree=True)

@@ -1,0 +1,73 @@
+"""The progress line: redrawn on a terminal, rare in a log."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier, progress
+from horizontree.progress import ProgressLine
+from problems import make_data
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until it is told to go on."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_terminal_shows_one_line_that_is_drawn_again(clock):
+    line = ProgressLine("DEOCT", 2, stream := Terminal())
+    clock[0] += 1
+    line.update("moving horizon", 3, 6, 9)
+    clock[0] += 1
+    line.update("moving horizon", 6, 6, None)
+    line.close("done")
+    first, second, last = stream.getvalue().split("\r\x1b[K")[1:]
+    half = "█" * 12 + "·" * 12
+    assert first == f"DEOCT {half} 3/6 nodes, moving horizon, cost 4.5, 1.0 s"
+    assert second == f"DEOCT {'█' * 24} 6/6 nodes, moving horizon, 2.0 s"
+    assert last == "DEOCT: done\n"
+
+
+@pytest.mark.parametrize(("stream", "pause"), [(Terminal, 0.1), (io.StringIO, 10.0)])
+def test_the_line_is_not_drawn_more_often_than_it_can_be_read(clock, stream, pause):
+    line = ProgressLine("CART", 1, written := stream())
+    for step in range(1, 9):
+        clock[0] = 100 + step * pause / 4 + 1e-6
+        line.update("", step, 8, None)
+    assert written.getvalue().count("CART") == 2
+
+
+def test_a_log_gets_whole_lines(clock):
+    line = ProgressLine("CART", 1, log := io.StringIO())
+    clock[0] += 11
+    line.update("growing", 0, 0, None)
+    line.close("5 errors")
+    assert log.getvalue() == f"CART {'·' * 24} 0/0 nodes, growing, 11.0 s\nCART: 5 errors\n"
+
+
+@pytest.mark.parametrize("kind", [CARTClassifier, DEOCTClassifier, MHDEOCTClassifier])
+def test_a_verbose_fit_ends_with_a_summary_on_standard_error(kind, capsys):
+    X, y = make_data(80)
+    options = {} if kind is CARTClassifier else {"population_size": 8, "generations": 5}
+    model = kind(max_depth=2, verbose=1, random_state=0, **options).fit(X, y)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    *_, summary = captured.err.splitlines()
+    start = f"{kind.__name__}: {model.n_errors_} errors of 80, {model.tree_.n_splits} splits"
+    assert summary.startswith(f"{start}, {model.status_}, ")
+
+
+def test_a_quiet_fit_says_nothing(capsys):
+    CARTClassifier().fit(*make_data(40))
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
