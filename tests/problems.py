@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
+from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
 from horizontree.encoding import SampleSet, rank_samples
 
 Data = tuple[NDArray[np.float64], NDArray[np.intp]]
@@ -75,3 +76,14 @@ def small_data(
     y = draw(arrays(np.intp, n, elements=st.integers(0, k - 1)))
     y[:k] = np.arange(k)  # every class is there
     return X, y
+
+
+KINDS = (CARTClassifier, DEOCTClassifier, MHDEOCTClassifier)
+
+
+def quick(kind: type, **changes: Any) -> Any:
+    """Make a classifier whose search is short, for tests in which quality is not the point."""
+    options: dict[str, Any] = {"max_depth": 3, "random_state": 0}
+    if kind is not CARTClassifier:
+        options |= {"population_size": 20, "generations": 20}
+    return kind(**options | changes)

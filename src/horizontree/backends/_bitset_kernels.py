@@ -129,6 +129,7 @@ class Blocks(NamedTuple):
     checkpoint_entry: np.ndarray  # [feature, checkpoint, block]  entries before it
     segment_of: np.ndarray  # [block + 1]  class segments of each block
     segments: np.ndarray  # [segment, 3]  class, first word, end word within the block
+    word_class: np.ndarray  # [word]
 
 
 @njit(nogil=True, cache=True)
@@ -207,6 +208,17 @@ def _narrow(mask, parent_bits, flip, out):
         out[w] = mask[w] & (parent_bits[w] ^ flip)
 
 
+@kernel
+def _narrow_and_count(mask, parent_bits, flip, bits, out):
+    """Write ``mask & (parent_bits ^ flip)`` and count its part in ``bits``."""
+    n = np.uint64(0)
+    for w in range(out.shape[0]):
+        narrowed = mask[w] & (parent_bits[w] ^ flip)
+        out[w] = narrowed
+        n += popcount(narrowed & bits[w])
+    return np.int64(n)
+
+
 # -------------------------------------------------------------------------- counting trees
 
 # rows of Bench.node: what is known of each node of the tree at hand, in heap order
@@ -265,7 +277,6 @@ def _count_changed(blocks, bench, resident):
     for block in range(blocks.first_entry.shape[0] - 1):
         first_word = block * BLOCK_WORDS
         end_word = min(first_word + BLOCK_WORDS, n_words)
-        width = end_word - first_word
         for t in range(1, n_nodes):
             node[HAS_MASK, t] = 0
         for t in range(n_nodes):
@@ -278,10 +289,19 @@ def _count_changed(blocks, bench, resident):
             parent_bits = resident[node[SLOT, parent]][first_word:end_word]
             if parent > 0 and not node[HAS_MASK, parent]:
                 _mask_from_root(node, bench.mask, resident, first_word, end_word, parent)
-            if 0 < t < n_inner:
-                _narrow(bench.mask[parent], parent_bits, _flip(t), bench.mask[t][:width])
-                node[HAS_MASK, t] = 1
-            _count_segments(blocks, block, bench, t, bits, parent_bits)
+            for s in range(blocks.segment_of[block], blocks.segment_of[block + 1]):
+                a = blocks.segments[s, 1]
+                z = blocks.segments[s, 2]
+                mask = bench.mask[parent][a:z]
+                if t == 0:
+                    n = _count(mask, bits[a:z])
+                elif t < n_inner:
+                    node[HAS_MASK, t] = 1
+                    own = bench.mask[t][a:z]
+                    n = _narrow_and_count(mask, parent_bits[a:z], _flip(t), bits[a:z], own)
+                else:
+                    n = _count_below(mask, parent_bits[a:z], _flip(t), bits[a:z])
+                bench.left_counts[t, blocks.segments[s, 0]] += n
 
 
 @kernel
@@ -299,7 +319,12 @@ def _mask_from_root(node, mask, resident, first_word, end_word, t):
 
 @kernel
 def _count_whole(blocks, bench):
-    """Count all nodes of a tree, building bitsets only where samples arrive."""
+    """Count the affected nodes of a tree whose bitsets are not resident.
+
+    A node is affected here also when a node below it is. Bitsets are built only where
+    samples arrive, and not at all in the last level: there a checkpoint is counted as it
+    is, and the samples between it and the split are added or taken away one by one.
+    """
     node = bench.node
     n_nodes = node.shape[1]
     n_inner = n_nodes >> 1
@@ -309,35 +334,80 @@ def _count_whole(blocks, bench):
         node[REACH, 0] = blocks.first_entry[block + 1] - blocks.first_entry[block]
         for t in range(n_nodes):
             n_below = 0
-            if node[REACH, t] > 0:
-                bits = bench.bits[t][:width]
-                _build(blocks, block, node[FEATURE, t], node[N_LEFT, t], bits)
-                parent = max(0, (t - 1) >> 1)
-                parent_bits = bench.bits[parent]
-                if 0 < t < n_inner:
-                    _narrow(bench.mask[parent], parent_bits, _flip(t), bench.mask[t][:width])
-                n_below = _count_segments(blocks, block, bench, t, bits, parent_bits)
+            is_counted = node[REACH, t] > 0 and node[IS_AFFECTED, t]
+            if is_counted and t >= n_inner and t > 0:
+                _count_last(blocks, block, bench, t, width)
+            elif is_counted:
+                _build(blocks, block, node[FEATURE, t], node[N_LEFT, t], bench.bits[t][:width])
+                n_below = _count_inner(blocks, block, bench, t)
             if t < n_inner:
                 node[REACH, 2 * t + 1] = n_below
-                node[REACH, 2 * t + 2] = node[REACH, t] - n_below
+                node[REACH, 2 * t + 2] = node[REACH, t] - n_below if is_counted else 0
 
 
 @kernel
-def _count_segments(blocks, block, bench, t, bits, parent_bits):
-    """Add this block's samples left of node ``t``, class by class; return their number."""
+def _count_inner(blocks, block, bench, t):
+    """Fill the mask of node ``t`` and add its samples that go left; return their number."""
     parent = max(0, (t - 1) >> 1)
-    has_own_mask = t < bench.node.shape[1] >> 1 or t == 0
+    bits = bench.bits[t]
     n_below = 0
     for s in range(blocks.segment_of[block], blocks.segment_of[block + 1]):
         a = blocks.segments[s, 1]
         z = blocks.segments[s, 2]
-        if has_own_mask:
-            n = _count(bench.mask[t][a:z], bits[a:z])
+        if t == 0:
+            n = _count(bench.mask[0][a:z], bits[a:z])
         else:
-            n = _count_below(bench.mask[parent][a:z], parent_bits[a:z], _flip(t), bits[a:z])
+            n = _narrow_and_count(
+                bench.mask[parent][a:z],
+                bench.bits[parent][a:z],
+                _flip(t),
+                bits[a:z],
+                bench.mask[t][a:z],
+            )
         bench.left_counts[t, blocks.segments[s, 0]] += n
         n_below += n
     return n_below
+
+
+@kernel
+def _count_last(blocks, block, bench, t, width):
+    """Add the samples that go left at node ``t`` of the last level."""
+    feature = bench.node[FEATURE, t]
+    if feature == NO_FEATURE:
+        return
+    n_left = bench.node[N_LEFT, t]
+    counts = bench.left_counts[t]
+    parent = (t - 1) >> 1
+    mask = bench.mask[parent]
+    parent_bits = bench.bits[parent]
+    flip = _flip(t)
+    checkpoint = (n_left + ((1 << blocks.shift) >> 1)) >> blocks.shift
+    first_word = block * BLOCK_WORDS
+    bits = blocks.checkpoint_bits[feature, checkpoint][first_word : first_word + width]
+    for s in range(blocks.segment_of[block], blocks.segment_of[block + 1]):
+        a = blocks.segments[s, 1]
+        z = blocks.segments[s, 2]
+        n = _count_below(mask[a:z], parent_bits[a:z], flip, bits[a:z])
+        counts[blocks.segments[s, 0]] += n
+    first = blocks.first_entry[block]
+    rank = blocks.entry_rank[feature][first : blocks.first_entry[block + 1]]
+    bit = blocks.entry_bit[feature][first : blocks.first_entry[block + 1]]
+    word_class = blocks.word_class[first_word : first_word + width]
+    entry = np.int64(blocks.checkpoint_entry[feature, checkpoint, block])
+    if n_left < checkpoint << blocks.shift:
+        while entry > 0 and rank[entry - 1] >= n_left:
+            entry -= 1
+            b = np.int64(bit[entry])
+            w = b >> 6
+            here = (mask[w] & (parent_bits[w] ^ flip)) >> np.uint64(b & 63)
+            counts[word_class[w]] -= np.int64(here & np.uint64(1))
+    else:
+        while entry < rank.shape[0] and rank[entry] < n_left:
+            b = np.int64(bit[entry])
+            w = b >> 6
+            here = (mask[w] & (parent_bits[w] ^ flip)) >> np.uint64(b & 63)
+            counts[word_class[w]] += np.int64(here & np.uint64(1))
+            entry += 1
 
 
 @kernel
@@ -387,6 +457,7 @@ def count_population(blocks, bench, feature, n_left, node_counts):
         _copy(feature[i], bench.node[FEATURE])
         _copy(n_left[i], bench.node[N_LEFT])
         bench.left_counts[:] = 0
+        bench.node[IS_AFFECTED] = 1
         _count_whole(blocks, bench)
         _fill_node_counts(blocks.class_counts, bench.left_counts, node_counts[i])
 
@@ -515,6 +586,14 @@ def _decode_trial(blocks, genes, feature, n_left, node):
 
 
 @kernel
+def _affect_ancestors(node):
+    """Mark the nodes above an affected one: the way to it has to be built."""
+    for t in range(node.shape[1] - 1, 0, -1):
+        if node[IS_AFFECTED, t]:
+            node[IS_AFFECTED, (t - 1) >> 1] = 1
+
+
+@kernel
 def evolve(blocks, bench, population, settings, first, end, is_waiting):
     """Run generations ``first`` to ``end - 1``, this thread's share of them.
 
@@ -555,11 +634,12 @@ def evolve(blocks, bench, population, settings, first, end, is_waiting):
                 cost[now, i] = cost[before, i]
                 continue
             atomic_add(evaluated, generation, 1)
+            if not is_resident:
+                _affect_ancestors(node)
             for t in range(n_nodes):
                 node[SLOT, t] = node[SPARE, t] if node[IS_CHANGED, t] else slot[i, t]
-                is_counted = node[IS_AFFECTED, t] or not is_resident
                 for c in range(left_counts.shape[2]):
-                    trial_counts[t, c] = 0 if is_counted else left_counts[i, t, c]
+                    trial_counts[t, c] = 0 if node[IS_AFFECTED, t] else left_counts[i, t, c]
             if is_resident:
                 _count_changed(blocks, bench, resident)
             else:
@@ -577,12 +657,11 @@ def evolve(blocks, bench, population, settings, first, end, is_waiting):
             for t in range(n_nodes):
                 feature[i, t] = node[FEATURE, t]
                 n_left[i, t] = node[N_LEFT, t]
-                if is_resident:
-                    for c in range(left_counts.shape[2]):
-                        left_counts[i, t, c] = trial_counts[t, c]
-                    if node[IS_CHANGED, t]:
-                        node[SPARE, t] = slot[i, t]
-                        slot[i, t] = node[SLOT, t]
+                for c in range(left_counts.shape[2]):
+                    left_counts[i, t, c] = trial_counts[t, c]
+                if node[IS_CHANGED, t]:
+                    node[SPARE, t] = slot[i, t]
+                    slot[i, t] = node[SLOT, t]
         is_waiting = False
         spins = 0
         while atomic_load(arrived, generation) < n_threads:

@@ -17,12 +17,15 @@ from horizontree.backends.base import EvolutionSettings, EvolvedPopulation
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 
-MAX_RESIDENT_DEPTH = 5
+MAX_RESIDENT_DEPTH = 4
 """Deeper trees change too much from parent to trial for resident bitsets to pay."""
 
-_MIN_SHIFT = 7
+_MIN_SHIFT = 3
 _USUAL_CHECKPOINTS = 96
-_SPARE_BYTES = 150 << 20
+_CACHED_BYTES = 1 << 20
+"""More checkpoints than the usual number are worth having as long as they stay in cache."""
+
+_SPARE_BYTES = 80 << 20
 _SECONDS_BETWEEN_CHECKS = 0.05
 
 
@@ -70,6 +73,8 @@ def plan_memory(
         return n_features * _n_checkpoints(m, shift) * (words * 8 + n_blocks * 4)
 
     usual_shift = max(_MIN_SHIFT, math.ceil(math.log2(max(1, m / _USUAL_CHECKPOINTS))))
+    while usual_shift > _MIN_SHIFT and checkpoints(usual_shift - 1) <= _CACHED_BYTES:
+        usual_shift -= 1
     for is_resident in (True, False) if depth <= MAX_RESIDENT_DEPTH else (False,):
         for shift in range(usual_shift, usual_shift + 5):
             n_bytes = entries + benches + checkpoints(shift) + is_resident * resident
@@ -143,6 +148,7 @@ def lay_out(samples: SampleSet, shift: int) -> Blocks:
         checkpoint_entry=checkpoint_entry,
         segment_of=np.array(segment_of, dtype=np.int64),
         segments=np.array(segments, dtype=np.int64).reshape(-1, 3),
+        word_class=np.repeat(np.arange(len(words)), words),
     )
 
 
@@ -262,7 +268,7 @@ def _budget(samples: SampleSet) -> int:
     """Return the bytes that the engine may use for these samples.
 
     A fit promises 3 times the float64 matrix plus 200 MB; the sorted orders of two levels
-    of the tree take one matrix of that, and the rest of the process 50 MB.
+    of the tree take one matrix of that, and compiled code and the like the rest.
     """
     return 2 * 8 * samples.n_samples * samples.n_features + _SPARE_BYTES
 

@@ -1,0 +1,109 @@
+"""Imports go downwards only."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import horizontree
+
+PACKAGE = Path(horizontree.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+# a module may import from its own layer and from those after it
+LAYERS = (
+    ("cli", "demo", "__main__"),
+    ("__init__",),
+    ("model_file", "model_schema"),
+    ("estimators",),
+    ("search",),
+    ("backends",),
+    ("tree", "_tree_kernels", "objective"),
+    ("encoding",),
+    ("progress", "atomic_file", "datasets", "_version"),
+)
+LAYER_OF = {name: height for height, names in enumerate(reversed(LAYERS)) for name in names}
+
+
+def top_of(module: str) -> str:
+    """Return the folder or file right below the package."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return every module that a file imports, wherever in the file."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: a relative import"
+            found.add(node.module)
+            whole = (f"{node.module}.{alias.name}" for alias in node.names)
+            found.update(name for name in whole if is_ours(name))
+    return found
+
+
+def is_ours(name: str) -> bool:
+    return name in MODULES or f"{name}.__init__" in MODULES
+
+
+def own_imports_of(path: Path) -> set[str]:
+    return {name for name in imports_of(path) if name.split(".")[0] == "horizontree"}
+
+
+def test_every_module_has_its_layer():
+    assert {top_of(module.removesuffix(".__init__")) for module in MODULES} == set(LAYER_OF)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_from_its_own_layer_and_below(module):
+    height = LAYER_OF[top_of(module)]
+    for imported in own_imports_of(MODULES[module]):
+        is_root = imported == "horizontree"
+        below = LAYER_OF["__init__" if is_root else top_of(imported)]
+        assert below <= height, f"{module} imports {imported}"
+        same_layer_apart = below == height and top_of(imported) != top_of(module)
+        assert not (same_layer_apart and top_of(module) in ("estimators", "search", "backends"))
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if ".search." in name])
+def test_a_search_never_imports_a_concrete_backend(module):
+    backends = {name for name in own_imports_of(MODULES[module]) if ".backends" in name}
+    assert backends <= {
+        "horizontree.backends.base",
+        "horizontree.backends.base.Backend",
+    }
+
+
+KERNELS = [name for name in MODULES if name.endswith("_kernels")]
+
+
+@pytest.mark.parametrize("module", KERNELS)
+def test_a_kernel_file_imports_numpy_numba_and_typing_only(module):
+    roots = {name.split(".")[0] for name in imports_of(MODULES[module])}
+    assert roots <= {"numpy", "numba", "typing"}
+
+
+def test_there_are_kernels_to_look_at():
+    assert len(KERNELS) >= 4
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in KERNELS])
+def test_only_kernel_files_compile(module):
+    """A cached kernel does not notice edits in other files, so all of it lives in one."""
+    of_numba = {name for name in imports_of(MODULES[module]) if name.split(".")[0] == "numba"}
+    assert of_numba <= {"numba.core"}  # its events; ``njit`` and the like come from ``numba``
+
+
+def test_the_optional_parts_are_not_imported_by_the_core():
+    optional = {"polars", "pandas", "matplotlib", "jax", "dask"}
+    for module, path in MODULES.items():
+        if top_of(module) not in ("cli", "demo"):
+            assert not {name.split(".")[0] for name in imports_of(path)} & optional, module

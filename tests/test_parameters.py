@@ -1,0 +1,222 @@
+"""Errors say what was wrong, what was expected and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree.estimators.parameters import (
+    check_choice,
+    check_integer,
+    check_real,
+    check_warm_starts,
+    seed_of,
+)
+from problems import KINDS, make_data, quick
+
+EVOLUTIONARY = (DEOCTClassifier, MHDEOCTClassifier)
+X, Y = make_data(40)
+
+NOT_COUNTS = (0, -1, 1.0, 2.5, "3", None, True, np.nan, [1])
+WRONG_FOR_ALL = {
+    "min_samples_leaf": NOT_COUNTS,
+    "ccp_alpha": (-0.1, -1e-300, "0", None, True, np.nan, np.inf, [0.0]),
+    "n_jobs": (0, 1.5, "2", [1]),
+}
+WRONG_FOR_CART = {
+    "max_depth": tuple(v for v in NOT_COUNTS if v is not None),
+    "criterion": ("entropy", "GINI", None, 3),
+}
+WRONG_FOR_EVOLUTIONARY = {
+    "max_depth": (*NOT_COUNTS, 13, 10**6),
+    "mode": ("short", "Normal", None, 1),
+    "population_size": (3, 0, -5, 4.0, "8", True),
+    "generations": (-1, 0.5, "9", True),
+    "crossover": (-0.1, 1.0001, np.nan, "0.5", None, True),
+    "warm_starts": ("cart", None, 3, ("CART",), ("cart", "oct"), (None,)),
+    "time_limit": (0, -1, np.nan, np.inf, "1", True),
+    "backend": ("gpu", "CPU", None, 0),
+    "random_state": (-1, "seed", 1.5, True),
+}
+WRONG_FOR_MOVING_HORIZON = {"horizon": (0, -1, 4, 2.0, "3", "AUTO", None, True)}
+
+
+def wrong_values():
+    """List every classifier with every parameter and every wrong value of it."""
+    for kind in KINDS:
+        tables = [WRONG_FOR_ALL]
+        tables.append(WRONG_FOR_CART if kind is CARTClassifier else WRONG_FOR_EVOLUTIONARY)
+        if kind is MHDEOCTClassifier:
+            tables.append(WRONG_FOR_MOVING_HORIZON)
+        for table in tables:
+            for name, values in table.items():
+                for value in values:
+                    yield pytest.param(kind, name, value, id=f"{kind.__name__}-{name}={value!r}")
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), list(wrong_values()))
+def test_a_wrong_value_is_refused_with_the_name_and_the_value(kind, name, value):
+    model = quick(kind, **{name: value})
+    with pytest.raises((ValueError, TypeError)) as refusal:
+        model.fit(X, Y)
+    assert name in str(refusal.value)
+    if name != "warm_starts":
+        assert repr(value) in str(refusal.value)
+    assert not hasattr(model, "tree_")
+
+
+def test_every_parameter_has_its_wrong_values():
+    covered = {kind: {"verbose"} for kind in KINDS}
+    for case in wrong_values():
+        covered[case.values[0]].add(case.values[1])
+    covered[CARTClassifier].add("random_state")  # accepted for likeness, never used
+    assert covered == {kind: set(kind().get_params()) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_refused(kind, bad):
+    spoilt = X.copy()
+    spoilt[3, 1] = bad
+    with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
+        quick(kind).fit(spoilt, Y)
+    model = quick(kind).fit(X, Y)
+    with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
+        model.predict(spoilt)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("label", "shown"), [("yes", "yes"), (3, "3"), (True, "True")])
+def test_one_class_is_refused_with_its_name(kind, label, shown):
+    with pytest.raises(ValueError) as refusal:
+        quick(kind).fit(X, np.full(40, label))
+    message = str(refusal.value)
+    assert message.startswith("y has 1 class (")
+    assert shown in message
+    assert "np." not in message
+    assert message.endswith("a classifier needs at least 2. Check the target column.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sample_weights_are_refused_with_a_way_out(kind):
+    with pytest.raises(TypeError, match=r"sample_weight yet.*Repeat rows"):
+        quick(kind).fit(X, Y, sample_weight=np.ones(40))
+    with pytest.raises(TypeError, match="class_weights"):
+        quick(kind).fit(X, Y, class_weights={0: 2})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("features", "labels", "message"),
+    [
+        (X[:, 0], Y, "2D array"),
+        (X[None], Y, "dim"),
+        (X[:0], Y[:0], "0 sample"),
+        (X[:, :0], Y, "0 feature"),
+        (X, Y[:-1], "inconsistent numbers of samples"),
+        (X, np.column_stack([Y, Y]), "1d array|multioutput|multilabel"),
+        (X, X[:, 0], "continuous"),
+        (X, None, "requires y to be passed"),
+        ([["a", "b"]] * 40, Y, "convert string to float"),
+        (X + 1j, Y, "Complex data not supported"),
+    ],
+)
+def test_data_of_the_wrong_kind_are_refused(kind, features, labels, message):
+    with pytest.raises(ValueError, match=message):
+        quick(kind).fit(features, labels)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sparse_matrix_is_refused(kind):
+    with pytest.raises(TypeError, match="dense"):
+        quick(kind).fit(csr_matrix(X), Y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_another_width_are_refused(kind):
+    model = quick(kind).fit(X, Y)
+    for method in ("predict", "predict_proba", "apply", "decision_path"):
+        with pytest.raises(ValueError, match="expecting 3 features"):
+            getattr(model, method)(X[:, :2])
+
+
+@pytest.mark.parametrize("kind", EVOLUTIONARY)
+def test_too_deep_a_tree_is_refused_with_the_limit(kind):
+    with pytest.raises(ValueError, match=r"max_depth must be an integer from 1 to 12, got 13\."):
+        kind(max_depth=13).fit(X, Y)
+
+
+def test_a_horizon_beyond_the_tree_is_refused_with_the_limit():
+    with pytest.raises(ValueError, match=r"horizon must be an integer from 1 to 3, got 4\."):
+        quick(MHDEOCTClassifier, horizon=4).fit(X, Y)
+    with pytest.raises(ValueError, match=r'horizon must be "auto" or an integer, got \'all\'\.'):
+        quick(MHDEOCTClassifier, horizon="all").fit(X, Y)
+
+
+def test_an_unknown_backend_is_refused_with_the_known_ones():
+    for kind in EVOLUTIONARY:
+        with pytest.raises(ValueError, match="backend must be one of 'auto', 'cpu', 'reference'"):
+            quick(kind, backend="jax").fit(X, Y)
+
+
+def test_an_unknown_warm_start_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="'cart', 'deoct', 'local-cart', got 'oct'"):
+        quick(MHDEOCTClassifier, warm_starts=("cart", "oct")).fit(X, Y)
+    with pytest.raises(ValueError, match=r"one of 'cart', got 'deoct'"):
+        quick(DEOCTClassifier, warm_starts=("deoct",)).fit(X, Y)
+    with pytest.raises(ValueError, match=r"use \(\) for none"):
+        quick(DEOCTClassifier, warm_starts=None).fit(X, Y)
+
+
+def test_warm_starts_in_any_collection_mean_the_same():
+    names = ("local-cart", "cart")
+    expected = quick(MHDEOCTClassifier, warm_starts=names).fit(X, Y).tree_
+    for same in (names[::-1], list(names), set(names), dict.fromkeys(names), names * 2):
+        assert quick(MHDEOCTClassifier, warm_starts=same).fit(X, Y).tree_ == expected
+
+
+def test_warm_starts_that_can_be_read_only_once_are_refused():
+    with pytest.raises(ValueError, match="warm_starts must be a tuple"):
+        quick(MHDEOCTClassifier, warm_starts=iter(["cart"])).fit(X, Y)
+
+
+def test_a_whole_number_is_a_whole_number_of_any_type():
+    for value in (3, np.int8(3), np.uint64(3)):
+        assert check_integer("n", value, at_least=1) == 3
+        assert type(check_integer("n", value, at_least=1)) is int
+    assert check_integer("n", 3, at_least=3, at_most=3) == 3
+    for wrong in (2, 4, 3.0, True, np.True_, "3", None):
+        with pytest.raises(ValueError, match="n must be an integer from 3 to 3"):
+            check_integer("n", wrong, at_least=3, at_most=3)
+
+
+def test_a_real_number_is_finite():
+    for value in (0, 0.5, np.float32(0.5), np.int64(2)):
+        assert check_real("r", value) == value
+    with pytest.raises(ValueError, match="r must be a finite number of at least 0, got -1"):
+        check_real("r", -1)
+    with pytest.raises(ValueError, match="above 0, got 0"):
+        check_real("r", 0, above=0.0)
+    with pytest.raises(ValueError, match=r"at least 0 and at most 1, got 1\.5"):
+        check_real("r", 1.5, at_most=1.0)
+
+
+def test_a_choice_is_one_of_the_words():
+    assert check_choice("mode", "long", ("normal", "long")) == "long"
+    with pytest.raises(ValueError, match="mode must be one of 'normal', 'long', got 'short'"):
+        check_choice("mode", "short", ("normal", "long"))
+
+
+def test_warm_starts_come_in_a_fixed_order():
+    known = ("cart", "deoct")
+    assert check_warm_starts(["deoct", "cart", "deoct"], known) == known
+    assert check_warm_starts((), known) == ()
+
+
+def test_a_seed_is_itself_and_a_generator_gives_one():
+    assert seed_of(7) == seed_of(np.int64(7)) == 7
+    assert seed_of(2**63) == 2**63
+    assert seed_of(np.random.RandomState(3)) == seed_of(np.random.RandomState(3))
+    assert seed_of(None) != seed_of(None)

@@ -1,0 +1,184 @@
+"""Anytime: a limit, Ctrl-C or an error costs at most the last moments."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from itertools import count
+
+import pytest
+
+from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree.search import watch
+from horizontree.search.watch import Watch
+from problems import make_data, quick
+from test_guarantees import check_promises
+
+EVOLUTIONARY = (DEOCTClassifier, MHDEOCTClassifier)
+
+
+@pytest.fixture
+def strike_after(monkeypatch):
+    """Let the clock jump past any limit after so many questions."""
+
+    def strike(n_questions: int) -> None:
+        asked = count()
+        monkeypatch.setattr(watch.time, "monotonic", lambda: 1e9 * (next(asked) > n_questions))
+
+    return strike
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_questions"),
+    [
+        *((DEOCTClassifier, n) for n in (0, 1, 2, 3, 5)),
+        *((MHDEOCTClassifier, n) for n in (0, 1, 2, 3, 5, 8, 13, 21)),  # asks at every node
+    ],
+)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_limit_that_strikes_leaves_a_valid_tree(strike_after, kind, n_questions, n_jobs):
+    X, y = make_data(200, 4, 3)
+    strike_after(n_questions)
+    model = quick(kind, max_depth=4, generations=10_000, time_limit=60.0, n_jobs=n_jobs)
+    model.fit(X, y)
+    assert model.status_ == "time_limit"
+    assert model.gap_ == 1.0
+    check_promises(model, X, y)
+    cart = CARTClassifier(max_depth=4).fit(X, y)
+    assert model.objective_ <= cart.objective_
+
+
+@pytest.mark.parametrize("kind", EVOLUTIONARY)
+def test_a_limit_too_short_for_anything_still_gives_a_tree(kind):
+    X, y = make_data(200, 4, 3)
+    model = quick(kind, time_limit=1e-9).fit(X, y)
+    assert model.status_ == "time_limit"
+    check_promises(model, X, y)
+
+
+@pytest.mark.parametrize("kind", EVOLUTIONARY)
+def test_a_limit_that_does_not_strike_changes_nothing(kind):
+    X, y = make_data(100, 4, 3)
+    limited = quick(kind, time_limit=1e6).fit(X, y)
+    assert limited.tree_ == quick(kind).fit(X, y).tree_
+    assert limited.status_ == "completed"
+
+
+def test_a_stump_that_was_not_searched_for_is_not_called_optimal():
+    X, y = make_data(200, 4, 3)
+    stopped = quick(MHDEOCTClassifier, max_depth=1, time_limit=1e-9).fit(X, y)
+    whole = quick(MHDEOCTClassifier, max_depth=1).fit(X, y)
+    assert whole.status_ == "optimal"
+    assert stopped.objective_ > whole.objective_  # or the test shows nothing
+    assert stopped.status_ == "time_limit"
+    assert stopped.gap_ == 1.0
+
+
+def test_a_perfect_tree_is_optimal_whatever_the_time():
+    X, y = make_data(60)
+    X = X.copy()
+    X[:, 0] = y
+    model = quick(DEOCTClassifier, time_limit=1e-9).fit(X, y)
+    assert (model.status_, model.n_errors_) == ("optimal", 0)
+
+
+@pytest.fixture
+def interrupt_after(monkeypatch):
+    """Raise SIGINT in the middle of a search, at the question of that number."""
+
+    def interrupt(n_questions: int) -> None:
+        asked = count(1)
+        ask = Watch.should_stop
+
+        def should_stop(self: Watch) -> bool:
+            if next(asked) == n_questions:
+                signal.raise_signal(signal.SIGINT)
+            return ask(self)
+
+        monkeypatch.setattr(Watch, "should_stop", should_stop)
+
+    return interrupt
+
+
+@pytest.mark.parametrize("kind", EVOLUTIONARY)
+@pytest.mark.parametrize("n_questions", [1, 3])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_keeps_the_best_tree_so_far(interrupt_after, kind, n_questions, n_jobs):
+    X, y = make_data(200, 4, 3)
+    before = signal.getsignal(signal.SIGINT)
+    interrupt_after(n_questions)
+    model = quick(kind, generations=100_000, n_jobs=n_jobs).fit(X, y)
+    assert model.status_ == "interrupted"
+    assert model.n_iter_ < 100_000
+    assert signal.getsignal(signal.SIGINT) is before
+    check_promises(model, X, y)
+    assert model.objective_ <= CARTClassifier(max_depth=3).fit(X, y).objective_
+
+
+def test_an_interrupted_fit_can_be_followed_by_another(interrupt_after):
+    X, y = make_data(100, 4, 3)
+    interrupt_after(1)
+    model = quick(DEOCTClassifier).fit(X, y)
+    assert model.status_ == "interrupted"
+    assert model.fit(X, y).status_ == "completed"
+
+
+@pytest.mark.parametrize("kind", [CARTClassifier, *EVOLUTIONARY])
+def test_the_handler_of_the_host_comes_back_after_every_fit(kind):
+    def host(signum, frame): ...
+
+    X, y = make_data(60)
+    before = signal.signal(signal.SIGINT, host)
+    try:
+        quick(kind).fit(X, y)
+        assert signal.getsignal(signal.SIGINT) is host
+        with pytest.raises(ValueError):
+            quick(kind).fit(X, y[:5])
+        assert signal.getsignal(signal.SIGINT) is host
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("kind", [CARTClassifier, *EVOLUTIONARY])
+def test_a_fit_outside_the_main_thread_touches_no_signal(monkeypatch, kind):
+    touched = []
+    monkeypatch.setattr(watch.signal, "signal", lambda *args: touched.append(args))
+    models = []
+    fit = threading.Thread(target=lambda: models.append(quick(kind).fit(*make_data(60))))
+    fit.start()
+    fit.join(timeout=60)
+    assert models[0].status_ in ("completed", "optimal")
+    assert touched == []
+
+
+SECOND_INTERRUPT = """
+import threading
+import numpy as np
+from horizontree import DEOCTClassifier
+from horizontree.backends import cpu
+
+evolve = cpu.kernels.evolve
+
+def interrupted(*args):
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and args[4] > 0:  # the first generation has been run
+        raise KeyboardInterrupt
+    return evolve(*args)
+
+cpu.kernels.evolve = interrupted
+X = np.random.default_rng(0).normal(size=(200, 4))
+try:
+    DEOCTClassifier(2, n_jobs=2, generations=20).fit(X, X[:, 0] * X[:, 1] > 0)
+except KeyboardInterrupt:
+    print("interrupted, threads:", threading.active_count())
+"""
+
+
+def test_a_second_interrupt_ends_the_other_threads_as_well():
+    """One thread must not wait at the barrier for another that has gone."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SECOND_INTERRUPT], capture_output=True, text=True, timeout=120
+    )
+    assert ended.stdout == "interrupted, threads: 1\n", ended.stderr
