@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import platform
 import signal
 import sys
 import threading
@@ -33,6 +32,7 @@ import numpy as np
 
 from accuracy_report import write_report
 from corpus import CorpusError, Dataset, list_datasets, load_dataset, shared_folder, split_rows
+from machine import machine, versions
 from progress import Forecast, ProgressLine
 from results_file import (
     FitKey,
@@ -49,7 +49,7 @@ from results_file import (
 
 DEPTHS = (2, 3, 4, 8)
 N_SPLITS = 10
-NORMAL_METHODS = ("cart-sklearn", "cart", "deoct", "mh-deoct")
+NORMAL_METHODS = ("cart-sklearn", "cart", "mh-deoct")
 DEFAULT_RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "accuracy.csv"
 
 
@@ -234,25 +234,6 @@ def run_study(plan: Plan, *, shared: Path, results: Path, jobs: int, command: st
             forecast=Forecast(work_of, writer.done),
             progress=ProgressLine(len(asked) - len(keys), len(asked)),
         )
-
-
-def machine() -> str:
-    """Return the processor and its cores: what a reader of the seconds must know."""
-    model = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
-            if line.startswith("model name"):
-                model = line.partition(":")[2].strip()
-                break
-    except OSError:
-        pass
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}"
-
-
-def versions() -> tuple[str, ...]:
-    """Return the versions that matter to the figures."""
-    packages = [f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn")]
-    return (METHODS["cart"].version, f"Python {platform.python_version()}", *packages)
 
 
 def _splits_at(text: str) -> tuple[int, int]:

@@ -44,9 +44,9 @@ def imports_of(path: Path) -> set[str]:
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}: a relative import"
-            found.add(node.module)
-            whole = (f"{node.module}.{alias.name}" for alias in node.names)
-            found.update(name for name in whole if is_ours(name))
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = {name for name in whole if is_ours(name)}
+            found |= modules if modules == whole else modules | {node.module}
     return found
 
 

@@ -1,0 +1,293 @@
+"""Speed, memory and start-up, as ratios of things run side by side.
+
+    python benchmarks/speed.py                      everything; writes docs/results/speed.md
+    python benchmarks/speed.py --only engine cart   some sections, printed only
+
+Data are made by a seeded generator: normal features, classes by an interaction, 10 % noise.
+Timings are medians of several runs where a run is short.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
+
+from horizontree import CARTClassifier
+from horizontree.backends import CPUBackend
+from horizontree.backends._traversal_kernels import count_by_traversal
+from horizontree.backends.base import EvolutionSettings
+from horizontree.encoding import SampleSet, rank_samples
+from horizontree.objective import Objective
+from horizontree.search.genes import GENE_RANGE, GeneCode, random_genes
+from machine import describe_machine
+
+SEED = 0
+N_INDIVIDUALS, N_GENERATIONS, CROSSOVER = 100, 600, 0.1
+REPORT = Path(__file__).resolve().parents[1] / "docs" / "results" / "speed.md"
+
+Table = tuple[str, list[str], list[list[str]]]
+"""A sentence, the header, the rows."""
+
+
+def make_data(n_rows: int, n_features: int = 10) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Make the benchmark's data."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(n_rows, n_features))
+    is_one = X[:, 0] * X[:, 1] + X[:, 2] * (X[:, 3] > 0) > 0
+    return X, (is_one ^ (rng.random(n_rows) < 0.1)).astype(np.intp)
+
+
+def seconds_of(work: Callable[[], object], *, at_least: float = 1.0, most: int = 7) -> float:
+    """Return the median time of enough runs to fill ``at_least`` seconds (``most`` at most)."""
+    times: list[float] = []
+    while len(times) < most and (not times or sum(times) < at_least):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def run_evolution(samples: SampleSet, depth: int, n_threads: int) -> tuple[float, NDArray, NDArray]:
+    """Time a normal-mode run, layout included; return also its last trees."""
+    genes = random_genes(N_INDIVIDUALS, 2 * (2**depth - 1), SEED)
+    settings = EvolutionSettings(depth, N_GENERATIONS, round(CROSSOVER * GENE_RANGE), SEED)
+    backend = CPUBackend(n_threads)
+    last = []
+
+    def work() -> None:
+        last[:] = [backend.evolve(samples, genes, Objective(), settings, lambda: False)]
+
+    seconds = seconds_of(work)
+    return seconds, last[0].feature, last[0].n_left
+
+
+def traversal_seconds(
+    X: NDArray, y: NDArray, samples: SampleSet, trees: tuple[NDArray, NDArray], depth: int
+) -> float:
+    """Time Algorithm 1, row by row, for all trees of a normal-mode run.
+
+    The first and the last generation are timed, and stand for the others.
+    """
+    genes = random_genes(N_INDIVIDUALS, 2 * (2**depth - 1), SEED)
+    labels = y.astype(np.int64)
+    per_tree = []
+    for feature, n_left in (GeneCode.of(samples).decode(genes), trees):
+        threshold = np.zeros(feature.shape)
+        for at in zip(*np.nonzero(feature >= 0), strict=True):
+            place = min(int(n_left[at]), samples.n_samples - 1)
+            threshold[at] = samples.value_at(int(feature[at]), place)
+        Z = np.zeros((len(feature), 2**depth, samples.n_classes), dtype=np.int64)
+        count_by_traversal(X[:1], labels[:1], feature, threshold, Z)  # compile
+        work = partial(count_by_traversal, X, labels, feature, threshold, Z)
+        per_tree.append(seconds_of(work) / len(feature))
+    return statistics.mean(per_tree) * N_INDIVIDUALS * (N_GENERATIONS + 1)
+
+
+def engine() -> Table:
+    """Race the bitset engine against the paper's traversal, and two threads against one."""
+    rows = []
+    for n_rows in (15_000, 200_000, 1_000_000):
+        X, y = make_data(n_rows)
+        samples = rank_samples(X, y, 2)
+        for depth in (2, 3):
+            one, *trees = run_evolution(samples, depth, 1)
+            two, *_ = run_evolution(samples, depth, 2)
+            traversal = traversal_seconds(X, y, samples, (trees[0], trees[1]), depth)
+            rows.append(
+                [f"{n_rows:,}", str(depth), f"{traversal:.1f}", f"{one:.3f}", f"{two:.3f}"]
+                + [f"{traversal / one:.0f}", f"{one / two:.2f}"]
+            )
+    return (
+        "A normal-mode run of differential evolution (100 individuals, 600 generations), "
+        "10 features: the paper's Algorithm 1 row by row, compiled (one core), and the bitset "
+        "engine, layout included, on one core and two. Seconds and ratios.",
+        ["rows", "depth", "traversal", "engine", "2 threads", "speed-up", "2 threads / 1"],
+        rows,
+    )
+
+
+def cart() -> Table:
+    """Compare CART with scikit-learn's, one core."""
+    rows = []
+    for n_rows, n_features, depth in (
+        *((150, 4, 3), (1_000, 10, 4), (1_000, 100, 4), (10_000, 10, 8)),
+        *((100_000, 10, 8), (1_000_000, 10, 4), (1_000_000, 10, 8)),
+    ):
+        X, y = make_data(n_rows, n_features)
+        theirs = DecisionTreeClassifier(max_depth=depth, random_state=SEED)
+        ours = CARTClassifier(max_depth=depth).fit(X[:100], y[:100])
+        a = seconds_of(partial(theirs.fit, X, y))
+        b = seconds_of(partial(ours.fit, X, y))
+        rows.append(
+            [f"{n_rows:,} x {n_features}", str(depth), f"{a:.4f}", f"{b:.4f}", f"{b / a:.2f}"]
+        )
+    return (
+        "CART with gini, whole fits, one core. Seconds; a ratio below 1 is faster.",
+        ["data", "depth", "scikit-learn", "horizontree", "ratio"],
+        rows,
+    )
+
+
+FIT = """
+import json, resource, sys, time
+import numpy as np
+sys.path.insert(0, {folder!r})
+from speed import make_data
+from horizontree import MHDEOCTClassifier
+X, y = make_data({n_rows})
+MHDEOCTClassifier({depth}, random_state=0, n_jobs={n_jobs}).fit(X[:500], y[:500])
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
+model = MHDEOCTClassifier({depth}, random_state=0, n_jobs={n_jobs}).fit(X, y)
+print(json.dumps([model.fit_time_, peak() - before, model.n_errors_, X.nbytes]))
+"""
+
+
+def fit_in_process(n_rows: int, depth: int, n_jobs: int) -> tuple[float, int, int, int]:
+    """Fit in a process of its own; return seconds, peak memory above the data, errors, X."""
+    code = FIT.format(folder=str(Path(__file__).parent), n_rows=n_rows, depth=depth, n_jobs=n_jobs)
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, n_bytes, n_errors, size = json.loads(out.stdout)
+    return seconds, n_bytes, n_errors, size
+
+
+def scaling() -> Table:
+    """Let the rows grow from ten thousand to ten million."""
+    sizes = [10_000, 100_000, 1_000_000, 10_000_000]
+    rows, times, memory = [], [], []
+    for n_rows in sizes:
+        repeats = [fit_in_process(n_rows, 2, 2) for _ in range(3 if n_rows < 1_000_000 else 1)]
+        seconds = statistics.median(r[0] for r in repeats)
+        n_bytes = statistics.median(r[1] for r in repeats)
+        limit = 3 * repeats[0][3] + 200e6
+        times.append(seconds)
+        memory.append(n_bytes)
+        rows.append(
+            [f"{n_rows:,}", f"{seconds:.3f}", f"{n_bytes / 1e6:,.0f}", f"{limit / 1e6:,.0f}"]
+        )
+    exponents = [np.polyfit(np.log(sizes), np.log(v), 1)[0] for v in (times, memory)]
+    rows.append(["exponent", f"{exponents[0]:.3f}", f"{exponents[1]:.3f}", ""])
+    return (
+        "MH-DEOCT, normal mode, depth 2, 10 features, two threads: seconds, peak memory above "
+        "the input in MB and its limit (3 X + 200 MB), and the exponents in the number of rows.",
+        ["rows", "seconds", "memory", "limit"],
+        rows,
+    )
+
+
+def large() -> Table:
+    """Fit a million rows."""
+    rows = []
+    for depth in (4, 8):
+        seconds, n_bytes, n_errors, size = fit_in_process(1_000_000, depth, 2)
+        X, y = make_data(1_000_000)
+        greedy = CARTClassifier(depth, n_jobs=2).fit(X, y)
+        rows.append(
+            [str(depth), f"{seconds:.1f}", f"{n_bytes / 1e6:,.0f}"]
+            + [f"{(3 * size + 200e6) / 1e6:,.0f}"]
+            + [f"{1 - n_errors / len(y):.2%}", f"{1 - greedy.n_errors_ / len(y):.2%}"]
+        )
+    return (
+        "MH-DEOCT, normal mode, 1,000,000 x 10, two threads: seconds, peak memory above the "
+        "input in MB and its limit, training accuracy and CART's.",
+        ["depth", "seconds", "memory", "limit", "accuracy", "CART"],
+        rows,
+    )
+
+
+START = """
+import time
+started = time.perf_counter()
+import {module}
+imported = time.perf_counter() - started
+print(imported)
+"""
+FIRST_FIT = """
+import sys, time
+from horizontree import MHDEOCTClassifier
+import numpy as np
+X = np.random.default_rng(0).normal(size=(200, 4))
+y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
+started = time.perf_counter()
+MHDEOCTClassifier(2, random_state=0, generations=1).fit(X, y).predict(X)
+print(time.perf_counter() - started)
+"""
+
+
+def start_up() -> Table:
+    """Time imports and first fits in fresh processes."""
+
+    def fresh(code: str, **environment: str) -> float:
+        out = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, **environment},
+        )
+        return float(out.stdout)
+
+    def median(code: str) -> float:
+        fresh(code)
+        return statistics.median(fresh(code) for _ in range(7))
+
+    ours, theirs = (median(START.format(module=m)) for m in ("horizontree", "sklearn.tree"))
+    with tempfile.TemporaryDirectory() as folder:
+        cold = fresh(FIRST_FIT, NUMBA_CACHE_DIR=folder)
+    return (
+        "Start-up, fresh processes, medians of 7.",
+        ["what", "seconds"],
+        [
+            ["import sklearn.tree", f"{theirs:.2f}"],
+            ["import horizontree", f"{ours:.2f}"],
+            ["ratio", f"{ours / theirs:.2f}"],
+            ["first fit and predict, warm kernel cache", f"{median(FIRST_FIT):.2f}"],
+            ["first fit and predict, everything compiled", f"{cold:.2f}"],
+        ],
+    )
+
+
+SECTIONS = {
+    "start-up": start_up,
+    "cart": cart,
+    "engine": engine,
+    "large": large,
+    "scaling": scaling,
+}
+
+
+def as_markdown(table: Table) -> str:
+    sentence, header, rows = table
+    lines = [sentence, "", f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="some sections; no report")
+    arguments = parser.parse_args()
+    report = [f"# Speed\n\nMade by `make bench`. {describe_machine()} Seed {SEED}.\n"]
+    print(report[0], flush=True)
+    for name in arguments.only or SECTIONS:
+        text = f"## {name.capitalize()}\n\n{as_markdown(SECTIONS[name]())}"
+        print(text, flush=True)
+        report.append(text)
+    if not arguments.only:
+        REPORT.write_text("\n".join(report), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
