@@ -33,7 +33,7 @@ MODELS = {
     "cart-misclassification": CARTClassifier(max_depth=3, criterion="misclassification"),
     "cart-pruned": CARTClassifier(max_depth=None, ccp_alpha=0.01),
     "deoct": DEOCTClassifier(max_depth=3, random_state=1, **SHORT),
-    "deoct-long": DEOCTClassifier(max_depth=2, random_state=2**40 + 1, warm_starts=()),
+    "deoct-from-nothing": DEOCTClassifier(max_depth=2, random_state=2**40 + 1, warm_starts=()),
     "mh-deoct": MHDEOCTClassifier(max_depth=4, random_state=1, **SHORT),
     "mh-deoct-priced": MHDEOCTClassifier(
         max_depth=4, horizon=2, random_state=2, ccp_alpha=0.005, min_samples_leaf=3, **SHORT
@@ -56,8 +56,12 @@ def describe(model: Any) -> dict[str, Any]:
     }
 
 
+SMALL = ("iris", "wine")
+ALL_DATA = [pytest.param(name, marks=[pytest.mark.nojit] if name in SMALL else []) for name in DATA]
+
+
 @pytest.mark.parametrize("method", MODELS)
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("data", ALL_DATA)
 def test_a_fixed_seed_gives_the_tree_on_file(data, method):
     X, y = DATA[data](return_X_y=True)
     found = describe(MODELS[method].fit(X, y))

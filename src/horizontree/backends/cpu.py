@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from horizontree.backends._bitset_kernels import BLOCK_BITS, BLOCK_WORDS, Bench,
 from horizontree.backends.base import EvolutionSettings, EvolvedPopulation
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
+from horizontree.threads import Map, thread_map
 
 MAX_RESIDENT_DEPTH = 4
 """Deeper trees change too much from parent to trial for resident bitsets to pay."""
@@ -91,8 +92,8 @@ def _n_checkpoints(n_samples: int, shift: int) -> int:
     return ((n_samples + ((1 << shift) >> 1)) >> shift) + 1
 
 
-def lay_out(samples: SampleSet, shift: int) -> Blocks:
-    """Put samples into the bit layout of the kernels."""
+def lay_out(samples: SampleSet, shift: int, run: Map = map) -> Blocks:
+    """Put samples into the bit layout of the kernels; ``run`` shares out the features."""
     m = samples.n_samples
     words = -(-samples.class_counts // 64)
     word_end = np.cumsum(words)
@@ -118,9 +119,8 @@ def lay_out(samples: SampleSet, shift: int) -> Blocks:
     entry_bit = np.empty((samples.n_features, m), dtype=np.uint16)
     checkpoint_bits = np.empty((*shape, n_words), dtype=np.uint64)
     checkpoint_entry = np.empty((*shape, n_blocks), dtype=np.int32)
-    starts: list[NDArray[np.int32]] = []
-    starts_of = np.full(samples.n_features, -1, dtype=np.int64)
-    for f in range(samples.n_features):
+
+    def fill(f: int) -> None:
         kernels.fill_blocks(
             samples.order[f],
             bit_of,
@@ -131,15 +131,22 @@ def lay_out(samples: SampleSet, shift: int) -> Blocks:
             checkpoint_bits[f],
             checkpoint_entry[f],
         )
-        if samples.n_distinct[f] < m:
-            starts_of[f] = sum(map(len, starts))
-            starts.append(samples.starts(f))
+
+    for _ in run(fill, range(samples.n_features)):
+        pass
+    tied = np.flatnonzero(samples.n_distinct < m)
+    n_starts = samples.n_distinct[tied] + 1
+    starts_of = np.full(samples.n_features, -1, dtype=np.int64)
+    starts_of[tied] = np.cumsum(n_starts) - n_starts
+    starts = np.empty(n_starts.sum(), dtype=np.int32)
+    for f in tied:
+        starts[starts_of[f] :][: samples.n_distinct[f] + 1] = samples.starts(int(f))
     return Blocks(
         n_samples=m,
         shift=shift,
         class_counts=samples.class_counts,
         n_distinct=samples.n_distinct,
-        starts=np.concatenate(starts) if starts else np.zeros(0, dtype=np.int32),
+        starts=starts,
         starts_of=starts_of,
         first_entry=first_entry,
         entry_rank=entry_rank,
@@ -223,45 +230,57 @@ class CPUBackend:
             n_threads=self.n_threads,
             budget=_budget(samples),
         )
-        blocks = lay_out(samples, plan.shift)
-        n_words = blocks.checkpoint_bits.shape[2]
-        n_classes = samples.n_classes
-        n_slots = (n + self.n_threads) * n_nodes if plan.is_resident else 0
-        population = kernels.Population(
-            genes=np.stack([genes, genes]),
-            cost=np.zeros((2, n), dtype=np.int64),
-            feature=np.full((n, n_nodes), kernels.UNKNOWN, dtype=np.int64),
-            n_left=np.zeros((n, n_nodes), dtype=np.int64),
-            left_counts=np.zeros((n, n_nodes, n_classes), dtype=np.int64),
-            slot=np.arange(n * n_nodes, dtype=np.int64).reshape(n, n_nodes),
-            resident=np.empty((n_slots, n_words), dtype=np.uint64),
-            claimed=np.zeros(settings.generations + 1, dtype=np.int64),
-            arrived=np.zeros(settings.generations + 1, dtype=np.int64),
-            evaluated=np.zeros(settings.generations + 1, dtype=np.int64),
-        )
-        benches = [
-            _new_bench(settings.depth, n_classes, (n + thread) * n_nodes)
-            for thread in range(self.n_threads)
-        ]
-        constants = kernels.Settings(
-            stream=np.uint64(settings.stream),
-            crossover=settings.crossover,
-            split_cost=objective.split_cost,
-            min_samples_leaf=objective.min_samples_leaf,
-            n_threads=self.n_threads,
-        )
-        n_run = _run_generations(
-            blocks, benches, population, constants, settings.generations + 1, should_stop
-        )
-        cost = population.cost[(n_run - 1) & 1]
+        with thread_map(self.n_threads) as run:
+            blocks = lay_out(samples, plan.shift, run)
+            n_slots = (n + self.n_threads) * n_nodes if plan.is_resident else 0
+            population = _new_population(genes, blocks, n_slots, settings.generations)
+            benches = [
+                _new_bench(settings.depth, samples.n_classes, (n + thread) * n_nodes)
+                for thread in range(self.n_threads)
+            ]
+            constants = kernels.Settings(
+                stream=np.uint64(settings.stream),
+                crossover=settings.crossover,
+                split_cost=objective.split_cost,
+                min_samples_leaf=objective.min_samples_leaf,
+                n_threads=self.n_threads,
+            )
+            n_run = _run_generations(
+                lambda bench, *rest: kernels.evolve(blocks, bench, population, constants, *rest),
+                benches,
+                settings.generations + 1,
+                should_stop,
+                run,
+            )
         return EvolvedPopulation(
             feature=population.feature,
             n_left=population.n_left,
-            cost=cost,
+            cost=population.cost[(n_run - 1) & 1],
             counter=CPUCounter(blocks, settings.depth),
             n_generations=n_run - 1,
             n_evaluations=int(population.evaluated.sum()),
         )
+
+
+def _new_population(
+    genes: NDArray[np.int64], blocks: Blocks, n_slots: int, n_generations: int
+) -> kernels.Population:
+    """Make the arrays of a run; resident bitsets only with slots for them."""
+    n, n_genes = genes.shape
+    n_nodes = n_genes // 2
+    n_words = blocks.checkpoint_bits.shape[2]
+    return kernels.Population(
+        genes=np.stack([genes, genes]),
+        cost=np.zeros((2, n), dtype=np.int64),
+        feature=np.full((n, n_nodes), kernels.UNKNOWN, dtype=np.int64),
+        n_left=np.zeros((n, n_nodes), dtype=np.int64),
+        left_counts=np.zeros((n, n_nodes, len(blocks.class_counts)), dtype=np.int64),
+        slot=np.arange(n * n_nodes, dtype=np.int64).reshape(n, n_nodes),
+        resident=np.empty((n_slots, n_words), dtype=np.uint64),
+        claimed=np.zeros(n_generations + 1, dtype=np.int64),
+        arrived=np.zeros(n_generations + 1, dtype=np.int64),
+        evaluated=np.zeros(n_generations + 1, dtype=np.int64),
+    )
 
 
 def _budget(samples: SampleSet) -> int:
@@ -274,43 +293,37 @@ def _budget(samples: SampleSet) -> int:
 
 
 def _run_generations(
-    blocks: Blocks,
+    evolve: Callable[[Bench, int, int, bool], tuple[int, int]],
     benches: list[Bench],
-    population: kernels.Population,
-    constants: kernels.Settings,
     n_generations: int,
     should_stop: Callable[[], bool],
+    run: Map,
 ) -> int:
-    """Run the kernels in pieces short enough to be stopped; return generations run."""
+    """Run the kernel in pieces short enough to be stopped; return generations run.
 
-    def run_share(bench: Bench, first: int, end: int) -> tuple[int, int]:
-        is_waiting = False
-        while True:
-            first, status = kernels.evolve(
-                blocks, bench, population, constants, first, end, is_waiting
-            )
-            if status != kernels.WAITING:
-                return first, status
-            is_waiting = True
-            time.sleep(0)  # another thread has not had its turn yet
+    A thread that waits too long for the others leaves the kernel, gives up the processor,
+    and goes in again, unless the run has broken off.
+    """
+    is_broken = False
 
-    n_run, piece = 0, 1
-    pool = ThreadPoolExecutor(len(benches) - 1) if len(benches) > 1 else None
+    def run_share(first: int, end: int, bench: Bench) -> tuple[int, int]:
+        generation, status = evolve(bench, first, end, False)
+        while status == kernels.WAITING and not is_broken:
+            time.sleep(0)
+            generation, status = evolve(bench, generation, end, True)
+        return generation, status
+
+    n_run, piece, status = 0, 1, kernels.CONTINUE
     try:
-        while n_run < n_generations and (n_run == 0 or not should_stop()):
+        while status == kernels.CONTINUE and n_run < n_generations:
             started = time.perf_counter()
             end = min(n_run + piece, n_generations)
-            others = []
-            if pool is not None:
-                others = [pool.submit(run_share, bench, n_run, end) for bench in benches[1:]]
-            n_run, status = run_share(benches[0], n_run, end)
-            for other in others:
-                other.result()
-            if status == kernels.ENDED:
-                break
+            shares = list(run(partial(run_share, n_run, end), benches))
+            n_run, status = shares[0]  # all threads see the same end
             if time.perf_counter() - started < _SECONDS_BETWEEN_CHECKS:
                 piece *= 2
+            if should_stop():
+                break
     finally:
-        if pool is not None:
-            pool.shutdown()
+        is_broken = True
     return n_run

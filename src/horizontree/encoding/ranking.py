@@ -16,7 +16,6 @@ and would travel as a side of each split; neither is accepted yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,9 +31,7 @@ from horizontree.encoding._ranking_kernels import (
     mark_first,
     pack_order,
 )
-
-Map = Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
-"""What runs the independent pieces: ``map``, or the ``map`` of a thread pool."""
+from horizontree.threads import Map
 
 _VALUES_PER_SORT = 1 << 20
 
@@ -202,4 +199,4 @@ def _chunks(n_features: int, n_samples: int) -> list[slice]:
     return [slice(first, first + size) for first in range(0, n_features, size)]
 
 
-__all__ = ["SAMPLE", "TIED", "Map", "SampleSet", "rank_samples"]
+__all__ = ["SAMPLE", "TIED", "SampleSet", "rank_samples"]

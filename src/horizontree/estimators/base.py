@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import time
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -27,6 +24,7 @@ from horizontree.objective import COST_SCALE, Objective
 from horizontree.progress import ProgressLine
 from horizontree.search.splits import Split, build_tree
 from horizontree.search.watch import Watch
+from horizontree.threads import Map, thread_map
 from horizontree.tree import Tree
 
 _DTYPES = (np.float64, np.float32)
@@ -46,8 +44,8 @@ class Problem:
         What is minimised.
     watch : Watch
         Says when to stop.
-    pool : ThreadPoolExecutor or None
-        Threads for independent pieces of work; None for one thread.
+    run : callable
+        ``map``, over threads if there are several.
     n_threads : int
         How many.
     """
@@ -56,7 +54,7 @@ class Problem:
     y: NDArray[np.intp]
     objective: Objective
     watch: Watch
-    pool: ThreadPoolExecutor | None
+    run: Map
     n_threads: int
 
     def tree_of(self, root: Split | None) -> Tree:
@@ -144,10 +142,9 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         line = ProgressLine(type(self).__name__, COST_SCALE) if self.verbose else None
         watch = Watch(self.time_limit, line)
         n_threads = effective_n_jobs(self.n_jobs)
-        with watch.catch_interrupt(), announce_compilation(), _thread_pool(n_threads) as pool:
-            run = map if pool is None else pool.map
+        with watch.catch_interrupt(), announce_compilation(), thread_map(n_threads) as run:
             samples = rank_samples(matrix, labels, len(self.classes_), run)
-            problem = Problem(samples, labels, objective, watch, pool, n_threads)
+            problem = Problem(samples, labels, objective, watch, run, n_threads)
             found = self._search(problem)
         self._keep(found, problem)
         self.fit_time_ = time.perf_counter() - started
@@ -237,13 +234,3 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         return to_sklearn_classifier(self.tree_, self.classes_, self.n_features_in_, names)
-
-
-@contextmanager
-def _thread_pool(n_threads: int) -> Iterator[ThreadPoolExecutor | None]:
-    """Lend a pool for the length of a fit; one thread needs none."""
-    if n_threads == 1:
-        yield None
-        return
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="horizontree") as pool:
-        yield pool

@@ -146,7 +146,7 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
         warm_starts = search.global_trees(problem.samples)
         trees = [problem.tree_of(root) for root in warm_starts.values()]
         if all(problem.cost_of(tree) > 0 for tree in trees):
-            trees.append(problem.tree_of(search.grow(problem.samples, warm_starts, problem.pool)))
+            trees.append(problem.tree_of(search.grow(problem.samples, warm_starts, problem.run)))
         return Found(
             trees=trees,
             n_iter=sum(evolved.n_generations for evolved in search.evolutions),

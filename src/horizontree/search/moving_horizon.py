@@ -9,18 +9,17 @@ threads one after the other, small ones a thread each.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from horizontree.backends.base import Backend
 from horizontree.encoding import SampleSet
-from horizontree.encoding.ranking import Map
 from horizontree.objective import Objective
 from horizontree.search.cart import grow_cart
 from horizontree.search.differential_evolution import Evolution, EvolvedTree, evolve_tree
 from horizontree.search.random_draws import stream_of
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
+from horizontree.threads import Map
 
 WARM_STARTS = ("cart", "deoct", "local-cart")
 
@@ -119,7 +118,7 @@ class MovingHorizon:
         return trees
 
     def grow(
-        self, samples: SampleSet, trees: dict[str, Split | None], pool: ThreadPoolExecutor | None
+        self, samples: SampleSet, trees: dict[str, Split | None], run: Map = map
     ) -> Split | None:
         """Fill the tree level by level; ``trees`` are the warm starts over everything."""
         result: list[Split | None] = [None]
@@ -129,29 +128,26 @@ class MovingHorizon:
 
         level = [_Node(0, samples, trees, None, attach_root)]
         for depth in range(self.max_depth):
-            level = self._grow_level(level, depth, pool)
+            level = self._grow_level(level, depth, run)
         return result[0]
 
-    def _grow_level(
-        self, level: list[_Node], depth: int, pool: ThreadPoolExecutor | None
-    ) -> list[_Node]:
+    def _grow_level(self, level: list[_Node], depth: int, run: Map) -> list[_Node]:
         """Decide the nodes of one level and return those of the next."""
         depth_ahead = min(self.horizon, self.max_depth - depth)
 
         def is_large(node: _Node) -> bool:
             return self.backend_for(node.samples, depth_ahead) is self.backend
 
-        children: list[_Node] = []
-        for node in filter(is_large, level):
-            run: Map = pool.map if pool is not None else map
-            children += self._decide(node, depth_ahead, depth, self.backend, run)
-
         def decide_small(node: _Node) -> list[_Node]:
             return self._decide(node, depth_ahead, depth, self.one_thread_backend, map)
 
-        small = [node for node in level if not is_large(node)]
-        small.sort(key=lambda node: -node.samples.n_samples)  # the longest work first
-        for found in pool.map(decide_small, small) if pool else map(decide_small, small):
+        level.sort(key=lambda node: -node.samples.n_samples)  # the longest work first
+        large = [node for node in level if is_large(node)]
+        small = level[len(large) :]
+        children: list[_Node] = []
+        for node in large:
+            children += self._decide(node, depth_ahead, depth, self.backend, run)
+        for found in run(decide_small, small):
             children += found
         return children
 
@@ -174,6 +170,7 @@ class MovingHorizon:
             return []
         feature = int((samples.features == split.feature).argmax())
         parts = samples.split(feature, samples.n_left_of_cut(feature, split.cut), run)
+        del samples, node.samples  # a level holds its own orders only
         children = []
         for side, part in zip(("left", "right"), parts, strict=True):
             if part.is_pure or part.n_samples <= self.objective.min_samples_leaf:
