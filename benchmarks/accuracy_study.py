@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from accuracy_picture import write_picture
 from accuracy_report import write_report
 from corpus import CorpusError, Dataset, list_datasets, load_dataset, shared_folder, split_rows
 from machine import machine, versions
@@ -290,7 +291,10 @@ def command_line(options: argparse.Namespace) -> str:
 
 def _report(results: Path) -> None:
     path = results.with_suffix(".md")
-    write_report(path, read_results(results), read_runs(results))
+    fits = read_results(results)
+    write_report(path, fits, read_runs(results))
+    if fits:
+        write_picture(path.with_suffix(".svg"), {fit.key: fit for fit in fits})
     print(f"Report: {path.name}, beside {results.name}")
 
 

@@ -38,7 +38,7 @@ def make_search(max_depth: int = 4, horizon: int = 2, n_threads: int = 1, **chan
 
 def grow(samples, search=None, **changes) -> Split | None:
     search = search or make_search(**changes)
-    return search.grow(samples, search.global_trees(samples), None)
+    return search.grow(samples, search.global_trees(samples))
 
 
 def depth_of(root: Split | None) -> int:
@@ -66,7 +66,7 @@ def test_the_root_split_is_that_of_an_evolution_over_the_horizon():
     samples = make_samples(200, 4, 3)
     search = make_search(max_depth=4, horizon=2)
     trees = search.global_trees(samples)
-    root = search.grow(samples, trees, None)
+    root = search.grow(samples, trees)
     ahead = evolve_tree(
         samples,
         CPUBackend(),
@@ -114,7 +114,7 @@ def test_a_node_starts_from_the_subtrees_at_its_place_and_a_tree_of_its_own(evol
     samples = make_samples(300, 4, 3)
     search = make_search(max_depth=4, horizon=2)
     trees = search.global_trees(samples)
-    root = search.grow(samples, trees, None)
+    root = search.grow(samples, trees)
     at_root, at_left = (
         next(asked for asked in evolutions if asked["stream"] == stream_of(3, path))
         for path in (1, 2)
@@ -136,7 +136,7 @@ def test_only_the_warm_starts_that_are_named_are_used(evolutions, names):
     trees = search.global_trees(samples)
     assert list(trees) == [name for name in names if name != "local-cart"]
     evolutions.clear()
-    search.grow(samples, trees, None)
+    search.grow(samples, trees)
     assert evolutions
     assert all(len(asked["warm_starts"]) == len(names) for asked in evolutions)
 
@@ -169,7 +169,7 @@ def test_however_the_nodes_are_shared_out_the_tree_is_the_same(
     monkeypatch.setattr(moving_horizon, "_WORTH_ALL_THREADS", worth_all_threads)
     search = make_search(max_depth=4, n_threads=n_threads)
     with ThreadPoolExecutor(n_threads) as pool:
-        assert search.grow(samples, search.global_trees(samples), pool) == expected
+        assert search.grow(samples, search.global_trees(samples), pool.map) == expected
 
 
 def test_when_time_runs_out_the_rest_is_what_the_last_search_saw_below():
@@ -184,7 +184,7 @@ def test_when_time_runs_out_the_rest_is_what_the_last_search_saw_below():
         def report(self, *news) -> None: ...
 
     search = make_search(max_depth=4, horizon=3, warm_starts=("local-cart",), watch=AfterTheRoot())
-    root = search.grow(samples, {}, None)
+    root = search.grow(samples, {})
     assert len(search.evolutions) == 1
     assert depth_of(root) > 1
     assert root == search.evolutions[0].root
@@ -195,5 +195,5 @@ def test_the_splits_of_other_trees_are_left_as_they_are():
     search = make_search(max_depth=3, horizon=2)
     trees = search.global_trees(samples)
     before = {name: str(tree) for name, tree in trees.items()}
-    search.grow(samples, trees, None)
+    search.grow(samples, trees)
     assert {name: str(tree) for name, tree in trees.items()} == before

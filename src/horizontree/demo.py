@@ -34,7 +34,7 @@ or in Python:
   table = pd.read_csv("YOUR.csv")
   X, y = table.drop(columns="COLUMN"), table["COLUMN"]
   model = MHDEOCTClassifier(max_depth={DEPTH}, random_state={SEED}).fit(X, y)
-  print(model.tree_.to_text(list(X.columns), model.classes_))
+  print(model.to_text())
 """
 
 

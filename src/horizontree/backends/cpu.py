@@ -307,10 +307,15 @@ def _run_generations(
     is_broken = False
 
     def run_share(first: int, end: int, bench: Bench) -> tuple[int, int]:
-        generation, status = evolve(bench, first, end, False)
-        while status == kernels.WAITING and not is_broken:
-            time.sleep(0)
-            generation, status = evolve(bench, generation, end, True)
+        nonlocal is_broken
+        try:
+            generation, status = evolve(bench, first, end, False)
+            while status == kernels.WAITING and not is_broken:
+                time.sleep(0)
+                generation, status = evolve(bench, generation, end, True)
+        except BaseException:
+            is_broken = True  # or the others would wait for us for ever
+            raise
         return generation, status
 
     n_run, piece, status = 0, 1, kernels.CONTINUE

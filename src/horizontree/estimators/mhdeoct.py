@@ -150,5 +150,5 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
         return Found(
             trees=trees,
             n_iter=sum(evolved.n_generations for evolved in search.evolutions),
-            is_exact=self.max_depth == 1,
+            is_exact=self.max_depth == 1 and problem.watch.status == "completed",
         )

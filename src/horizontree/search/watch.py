@@ -33,29 +33,29 @@ class Watch:
         self._deadline = None if time_limit is None else time.monotonic() + time_limit
         self._reporter = reporter
         self._is_interrupted = False
+        self._has_struck = False
         self._last: tuple[str, int, int, int | None] | None = None
 
     @property
     def status(self) -> str:
-        """``"interrupted"``, ``"time_limit"`` or ``"completed"``."""
+        """``"interrupted"``, ``"time_limit"`` (a search was told to stop) or ``"completed"``."""
         if self._is_interrupted:
             return "interrupted"
-        return "time_limit" if self._is_late() else "completed"
+        return "time_limit" if self._has_struck else "completed"
 
     def should_stop(self) -> bool:
         """Return whether to end now with the best tree so far; keeps the progress alive."""
         if self._reporter is not None and self._last is not None:
             self._reporter.update(*self._last)
-        return self._is_interrupted or self._is_late()
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            self._has_struck = True
+        return self._is_interrupted or self._has_struck
 
     def report(self, phase: str, done: int, total: int, cost: int | None = None) -> None:
         """Tell the reporter."""
         self._last = (phase, done, total, cost)
         if self._reporter is not None:
             self._reporter.update(*self._last)
-
-    def _is_late(self) -> bool:
-        return self._deadline is not None and time.monotonic() >= self._deadline
 
     @contextmanager
     def catch_interrupt(self) -> Iterator[None]:
@@ -72,7 +72,7 @@ class Watch:
             self._is_interrupted = True
             signal.signal(signal.SIGINT, previous)
 
-        if previous is None:  # set by something that is not Python: leave it alone
+        if previous in (None, signal.SIG_IGN):  # not Python's, or not wanted: leave it alone
             yield
             return
         signal.signal(signal.SIGINT, stop)
