@@ -178,6 +178,22 @@ def test_a_stopped_evolution_is_the_plain_one_up_to_there(n_threads, n_questions
     assert_same(ours, plainly(samples, genes, Objective(), shorter))
 
 
+@pytest.mark.parametrize("generations", [0, 1, 2, 5])
+@pytest.mark.parametrize("n_questions", range(4))
+def test_a_run_that_has_ended_is_not_asked_to_stop(generations, n_questions):
+    """Else a limit that strikes after the last generation would be blamed for the end."""
+    samples, genes = make_samples(100, 3, 3), random_genes(10, 14, 1)
+    answers = [*[False] * n_questions, True]
+
+    def should_stop() -> bool:
+        return answers.pop(0)
+
+    run = settings_of(3, generations)
+    end = CPUBackend(1).evolve(samples, genes, Objective(), run, should_stop)
+    was_stopped = not answers
+    assert was_stopped == (end.n_generations < generations)
+
+
 def test_samples_without_a_feature_evolve_into_a_leaf():
     samples = rank_samples(np.ones((9, 2)), np.arange(9) % 2, 2)
     end = assert_evolves_plainly(samples, settings_of(2), Objective())

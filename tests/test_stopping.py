@@ -184,3 +184,39 @@ def test_a_share_that_breaks_off_ends_the_other_threads_as_well():
         [sys.executable, "-c", BROKEN_SHARE], capture_output=True, text=True, timeout=120
     )
     assert ended.stdout == "interrupted, threads: 1\n", ended.stderr
+
+
+SECOND_INTERRUPT = """
+import os, signal, threading
+import numpy as np
+from horizontree import DEOCTClassifier
+from horizontree.backends import cpu
+
+evolve = cpu.kernels.evolve
+stuck = []
+
+def interrupted(blocks, bench, population, settings, first, *rest):
+    if first > 0 and not stuck:
+        stuck.append(threading.get_ident())
+        os.kill(os.getpid(), signal.SIGINT)
+        while signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            pass  # until the first one has been noticed
+        os.kill(os.getpid(), signal.SIGINT)
+    if stuck == [threading.get_ident()]:
+        return first, cpu.kernels.WAITING  # never arrives where the others wait for it
+    return evolve(blocks, bench, population, settings, first, *rest)
+
+cpu.kernels.evolve = interrupted
+X = np.random.default_rng(0).normal(size=(200, 4))
+try:
+    DEOCTClassifier(2, n_jobs=2, generations=20).fit(X, X[:, 0] * X[:, 1] > 0)
+except KeyboardInterrupt:
+    print("interrupted, threads:", threading.active_count())
+"""
+
+
+def test_a_second_interrupt_ends_all_threads_at_once():
+    ended = subprocess.run(
+        [sys.executable, "-c", SECOND_INTERRUPT], capture_output=True, text=True, timeout=120
+    )
+    assert ended.stdout == "interrupted, threads: 1\n", ended.stderr

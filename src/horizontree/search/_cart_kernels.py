@@ -81,7 +81,7 @@ def _n_correct(left, total, node):
 
 
 @njit(nogil=True, cache=True)
-def _sweep(order_f, f, code, class_bits, level, criterion, min_samples_leaf):
+def _sweep(order_f, f, code, sorted_code, class_bits, level, criterion, min_samples_leaf):
     """Try every split of feature ``f`` at every node of the level.
 
     Equal scores: the higher gini; equal again: the first feature, the lowest threshold.
@@ -90,16 +90,16 @@ def _sweep(order_f, f, code, class_bits, level, criterion, min_samples_leaf):
     total, n_samples, left, n_left, squares = level[:5]
     last_value, last_sample, best_score, best_feature, best_sample, best_n_left = level[5:]
     class_mask = (1 << class_bits) - 1
+    for j in range(order_f.shape[0]):  # apart from the sweep, so that cache misses overlap
+        sorted_code[j] = code[order_f[j] & SAMPLE]
     value = 0
     for j in range(order_f.shape[0]):
-        entry = order_f[j]
-        if entry & TIED == 0:
+        if order_f[j] & TIED == 0:
             value += 1
-        sample = entry & SAMPLE
-        if code[sample] < 0:
+        if sorted_code[j] < 0:
             continue
-        node = code[sample] >> class_bits
-        c = code[sample] & class_mask
+        node = sorted_code[j] >> class_bits
+        c = sorted_code[j] & class_mask
         if last_value[node] != value:
             last_value[node] = value
             below = n_left[node]
@@ -121,7 +121,7 @@ def _sweep(order_f, f, code, class_bits, level, criterion, min_samples_leaf):
         squares[node, 1] -= 2 * (total[node, c] - left[node, c]) - 1
         left[node, c] += 1
         n_left[node] += 1
-        last_sample[node] = sample
+        last_sample[node] = order_f[j] & SAMPLE
 
 
 @njit(nogil=True, cache=True)
@@ -204,6 +204,7 @@ def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion):
 
     code = labels.astype(np.int64)  # code[sample] = node of the level, then class; or -1
     child_code = np.empty_like(code)
+    sorted_code = np.empty_like(code)
     level = _new_level(1, n_classes)
     level.total[0] = class_counts
     number_of = np.zeros(1, np.int64)  # number_of[node of the level] = node of the tree
@@ -216,7 +217,7 @@ def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion):
             level.n_samples[node] = level.total[node].sum()
         for f in range(order.shape[0]):
             _rewind(level)
-            _sweep(order[f], f, code, class_bits, level, criterion, min_samples_leaf)
+            _sweep(order[f], f, code, sorted_code, class_bits, level, criterion, min_samples_leaf)
         child_total = np.empty((2 * n_nodes, n_classes), np.int64)
         _descend(order, code, class_bits, level, child_total, child_code)
 

@@ -8,7 +8,7 @@ threads one after the other, small ones a thread each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from horizontree.backends.base import Backend
@@ -23,6 +23,8 @@ from horizontree.threads import Map
 
 WARM_STARTS = ("cart", "deoct", "local-cart")
 
+SIDES = ("left", "right")
+
 _GLOBAL_STREAM = 0
 """The path of the evolution over everything; node ``t`` of the tree has ``t + 1``."""
 
@@ -36,14 +38,19 @@ class _Node:
 
     ``number`` is its place in the heap of the whole tree. ``subtrees`` are the warm starts
     that hang at this place in other trees; ``fallback`` is what the parent's search saw
-    below here, for when time runs out.
+    below here, for when time runs out. What is decided is attached to ``parent``.
     """
 
     number: int
     samples: SampleSet
     subtrees: dict[str, Split | None]
     fallback: Split | None
-    attach: Callable[[Split | None], None]
+    parent: Split
+    side: str
+
+    def attach(self, split: Split | None) -> None:
+        """Hang a subtree in this place."""
+        setattr(self.parent, self.side, split)
 
 
 @dataclass(eq=False)
@@ -121,15 +128,11 @@ class MovingHorizon:
         self, samples: SampleSet, trees: dict[str, Split | None], run: Map = map
     ) -> Split | None:
         """Fill the tree level by level; ``trees`` are the warm starts over everything."""
-        result: list[Split | None] = [None]
-
-        def attach_root(split: Split | None) -> None:
-            result[0] = split
-
-        level = [_Node(0, samples, trees, None, attach_root)]
+        above_root = Split(feature=-1, cut=float("nan"))
+        level = [_Node(0, samples, trees, None, above_root, "left")]
         for depth in range(self.max_depth):
             level = self._grow_level(level, depth, run)
-        return result[0]
+        return above_root.left
 
     def _grow_level(self, level: list[_Node], depth: int, run: Map) -> list[_Node]:
         """Decide the nodes of one level and return those of the next."""
@@ -161,33 +164,23 @@ class MovingHorizon:
             node.attach(node.fallback)
             return []
         split = self._best_split(node, depth_ahead, backend)
-        if split is None:
-            node.attach(None)
-            return []
-        new = Split(split.feature, split.cut, split.left, split.right)
-        node.attach(new)
-        if depth + 1 == self.max_depth:
+        node.attach(split)
+        if split is None or depth + 1 == self.max_depth:
             return []
         feature = int((samples.features == split.feature).argmax())
         parts = samples.split(feature, samples.n_left_of_cut(feature, split.cut), run)
         del samples, node.samples  # a level holds its own orders only
-        children = []
-        for side, part in zip(("left", "right"), parts, strict=True):
-            if part.is_pure or part.n_samples <= self.objective.min_samples_leaf:
-                setattr(new, side, None)
-                continue
-            children.append(
-                _Node(
-                    number=2 * node.number + (1 if side == "left" else 2),
-                    samples=part,
-                    subtrees={
-                        name: getattr(tree, side, None) for name, tree in node.subtrees.items()
-                    },
-                    fallback=getattr(split, side),
-                    attach=lambda below, side=side: setattr(new, side, below),  # type: ignore[misc]
-                )
+        return [
+            _Node(
+                number=2 * node.number + 1 + i,
+                samples=part,
+                subtrees={name: getattr(tree, side, None) for name, tree in node.subtrees.items()},
+                fallback=getattr(split, side),
+                parent=split,
+                side=side,
             )
-        return children
+            for i, (side, part) in enumerate(zip(SIDES, parts, strict=True))
+        ]
 
     def _report(self, depth: int, number: int) -> None:
         """Tell how many places of the complete tree are behind us, and the best cost so far."""
