@@ -12,7 +12,7 @@ unexport HORIZONTREE_SHARED
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-nojit test-slow check format bench study study-long ablation clean
+.PHONY: help demo test test-nojit test-slow check format bench study study-long clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

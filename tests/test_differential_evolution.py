@@ -71,6 +71,25 @@ def test_a_warm_start_means_the_same_in_genes(samples, choices, depth, objective
     assert naive.heap_cost(counts[0], objective) == cost_of(root, samples, objective)
 
 
+@pytest.mark.nojit
+@pytest.mark.parametrize("cut", [0.0, 0.5, 7.0, -1.0])
+def test_a_warm_start_that_splits_a_feature_which_is_constant_here_means_the_same(cut):
+    X = np.array([[0.0, 3.0], [0.0, 4.0], [0.0, 5.0], [9.0, 4.0]])
+    everything = rank_samples(X, np.array([0, 1, 0, 1]), 2)
+    samples, _ = everything.split(0, 3)
+    assert samples.features.tolist() == [1]
+    code = GeneCode.of(samples)
+    useful = Split(1, 3.0, right=Split(1, 4.0))
+    for root in (Split(0, cut, left=useful), Split(0, cut, right=useful)):
+        feature, n_left = code.decode(encode_tree(root, samples, code, 3)[None])
+        counts = ReferenceBackend().load(samples, 3).count(feature, n_left)
+        expected = cost_of(root, samples, Objective())
+        assert naive.heap_cost(counts[0], Objective()) == expected
+    all_go_left = cut >= 0
+    goes_on = Split(0, cut, **{"left" if all_go_left else "right": useful})
+    assert cost_of(goes_on, samples, Objective()) == 0
+
+
 @given(nodes(), st.integers(1, 3), objectives, st.integers(0, 99))
 def test_an_individual_is_read_as_its_best_pruning(samples, depth, objective, seed):
     feature, n_left = random_trees(samples, depth, 3, seed)

@@ -193,16 +193,17 @@ from horizontree import DEOCTClassifier
 from horizontree.backends import cpu
 
 evolve = cpu.kernels.evolve
+first_come = threading.Lock()
 stuck = []
 
 def interrupted(blocks, bench, population, settings, first, *rest):
-    if first > 0 and not stuck:
+    if first > 0 and first_come.acquire(blocking=False):
         stuck.append(threading.get_ident())
         os.kill(os.getpid(), signal.SIGINT)
         while signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             pass  # until the first one has been noticed
         os.kill(os.getpid(), signal.SIGINT)
-    if stuck == [threading.get_ident()]:
+    if threading.get_ident() in stuck:
         return first, cpu.kernels.WAITING  # never arrives where the others wait for it
     return evolve(blocks, bench, population, settings, first, *rest)
 

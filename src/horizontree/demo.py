@@ -28,11 +28,11 @@ What to type next, for a table of your own:
 
 or in Python:
 
-  import pandas as pd
+  import polars as pl
   from horizontree import MHDEOCTClassifier
 
-  table = pd.read_csv("YOUR.csv")
-  X, y = table.drop(columns="COLUMN"), table["COLUMN"]
+  table = pl.read_csv("YOUR.csv")
+  X, y = table.drop("COLUMN"), table["COLUMN"]
   model = MHDEOCTClassifier(max_depth={DEPTH}, random_state={SEED}).fit(X, y)
   print(model.to_text())
 """

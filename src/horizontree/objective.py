@@ -43,8 +43,13 @@ class Objective:
 
     @classmethod
     def from_ccp_alpha(cls, ccp_alpha: float, min_samples_leaf: int, n_samples: int) -> Objective:
-        """Make the objective of a problem with ``n_samples`` samples (total weight)."""
-        return cls(round(ccp_alpha * n_samples * COST_SCALE), min_samples_leaf)
+        """Make the objective of a problem with ``n_samples`` samples (total weight).
+
+        A split dearer than all errors together is as good as forbidden, and so is a leaf
+        larger than the data: both are cut off there, so that costs stay within 64 bits.
+        """
+        split_cost = min(ccp_alpha, 2.0) * n_samples * COST_SCALE
+        return cls(round(split_cost), min(min_samples_leaf, n_samples + 1))
 
     def leaf_cost(self, class_counts: NDArray[np.int64]) -> int:
         """Return the cost of one leaf that predicts its majority class."""

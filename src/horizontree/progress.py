@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import threading
 import time
 from typing import TextIO
 
-_WIDTH = 24
+from horizontree.terminal import is_terminal
+
+_WIDTH = 16
 
 
 class ProgressLine:
@@ -27,32 +31,34 @@ class ProgressLine:
         self.cost_scale = cost_scale
         self.stream = stream if stream is not None else sys.stderr
         self.started = self.shown = time.monotonic()
-        self.is_terminal = self.stream.isatty()
-        self.has_line = False
+        self.is_terminal = is_terminal(self.stream)
+        self.lock = threading.Lock()
 
     def update(self, phase: str, done: int, total: int, cost: int | None) -> None:
         """Show the state; a log gets at most one line in ten seconds."""
-        now = time.monotonic()
-        if now - self.shown < (0.1 if self.is_terminal else 10.0):
-            return
-        self.shown = now
-        filled = _WIDTH * done // max(total, 1)
-        bar = "█" * filled + "·" * (_WIDTH - filled)
-        text = f"{self.name} {bar} {done}/{total} nodes, {phase}"
-        if cost is not None:
-            text += f", cost {cost / self.cost_scale:,.6g}"
-        self._write(f"{text}, {now - self.started:.1f} s")
+        with self.lock:
+            now = time.monotonic()
+            if now - self.shown < (0.1 if self.is_terminal else 10.0):
+                return
+            self.shown = now
+            filled = _WIDTH * done // max(total, 1)
+            bar = "█" * filled + "·" * (_WIDTH - filled)
+            text = f"{self.name} {bar} {done}/{total} nodes, {phase}"
+            if cost is not None:
+                text += f", cost {round(cost / self.cost_scale, 2):,}"
+            self._write(f"{text}, {now - self.started:.0f} s")
 
     def close(self, summary: str) -> None:
         """End with a summary that stays."""
-        self._write(f"{self.name}: {summary}")
-        if self.is_terminal:
-            self.stream.write("\n")
-        self.stream.flush()
+        with self.lock:
+            self._write(f"{self.name}: {summary}", end="\n")
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, end: str = "") -> None:
+        if self.stream is None:  # a process without standard error
+            return
         if self.is_terminal:
-            self.stream.write(f"\r\x1b[K{text}")
+            columns = shutil.get_terminal_size().columns
+            self.stream.write(f"\r\x1b[K{text[: columns - 1]}{end}")
         else:
             self.stream.write(f"{text}\n")
         self.stream.flush()

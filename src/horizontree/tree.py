@@ -59,6 +59,9 @@ class Tree:
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
+    def __reduce__(self) -> tuple[type[Tree], tuple[Any, ...]]:
+        return Tree, tuple(getattr(self, name) for name in _DTYPES)  # read-only again
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tree):
             return NotImplemented

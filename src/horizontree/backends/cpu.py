@@ -66,8 +66,10 @@ def plan_memory(
     words = int((-(-samples.class_counts // 64)).sum())
     n_blocks = -(-words // BLOCK_WORDS)
     n_starts = int(samples.n_distinct[samples.n_distinct < m].sum())
-    entries = m * n_features * (4 + 2) + 4 * n_starts + 4 * m
-    benches = n_threads * n_nodes * 2 * BLOCK_WORDS * 8
+    n_classes = samples.n_classes
+    entries = m * n_features * (4 + 2) + 4 * n_starts + 12 * m + 8 * words
+    benches = n_threads * n_nodes * 8 * (2 * min(BLOCK_WORDS, words) + 3 * n_classes + 16)
+    population = population_size * n_nodes * 8 * (7 + n_classes)
     resident = (population_size + n_threads) * n_nodes * words * 8
 
     def checkpoints(shift: int) -> int:
@@ -78,7 +80,8 @@ def plan_memory(
         usual_shift -= 1
     for is_resident in (True, False) if depth <= MAX_RESIDENT_DEPTH else (False,):
         for shift in range(usual_shift, usual_shift + 5):
-            n_bytes = entries + benches + checkpoints(shift) + is_resident * resident
+            n_bytes = entries + benches + population + checkpoints(shift)
+            n_bytes += is_resident * resident
             if n_bytes <= budget:
                 return MemoryPlan(shift, is_resident, n_bytes)
     raise MemoryError(
@@ -159,13 +162,15 @@ def lay_out(samples: SampleSet, shift: int, run: Map = map) -> Blocks:
     )
 
 
-def _new_bench(depth: int, n_classes: int, first_spare: int = 0) -> Bench:
+def _new_bench(blocks: Blocks, depth: int, first_spare: int = 0) -> Bench:
     n_nodes = 2**depth - 1
+    n_classes = len(blocks.class_counts)
+    width = min(BLOCK_WORDS, blocks.checkpoint_bits.shape[2])
     bench = Bench(
         node=np.zeros((kernels.N_NODE_ROWS, n_nodes), dtype=np.int64),
         left_counts=np.zeros((n_nodes, n_classes), dtype=np.int64),
-        mask=np.empty((n_nodes, BLOCK_WORDS), dtype=np.uint64),
-        bits=np.empty((n_nodes, BLOCK_WORDS), dtype=np.uint64),
+        mask=np.empty((n_nodes, width), dtype=np.uint64),
+        bits=np.empty((n_nodes, width), dtype=np.uint64),
         node_counts=np.zeros((2 * n_nodes + 1, n_classes), dtype=np.int64),
         node_cost=np.zeros((2, 2 * n_nodes + 1), dtype=np.int64),
         genes=np.zeros(2 * n_nodes, dtype=np.int64),
@@ -186,7 +191,7 @@ class CPUCounter:
         """Return the class counts of every node and leaf of every tree."""
         n_classes = len(self.blocks.class_counts)
         out = np.empty((len(feature), 2 ** (self.depth + 1) - 1, n_classes), dtype=np.int64)
-        bench = _new_bench(self.depth, n_classes)
+        bench = _new_bench(self.blocks, self.depth)
         kernels.count_population(self.blocks, bench, feature, n_left, out)
         return out
 
@@ -235,7 +240,7 @@ class CPUBackend:
             n_slots = (n + self.n_threads) * n_nodes if plan.is_resident else 0
             population = _new_population(genes, blocks, n_slots, settings.generations)
             benches = [
-                _new_bench(settings.depth, samples.n_classes, (n + thread) * n_nodes)
+                _new_bench(blocks, settings.depth, (n + thread) * n_nodes)
                 for thread in range(self.n_threads)
             ]
             constants = kernels.Settings(

@@ -110,6 +110,10 @@ class SampleSet:
                 high = middle
         return low
 
+    def candidate_of(self, feature: int, n_left: int) -> int:
+        """Return how many distinct values the ``n_left`` lowest samples have."""
+        return int(np.count_nonzero((self.order[feature, :n_left] & TIED) == 0))
+
     def split(self, feature: int, n_left: int, run: Map = map) -> tuple[SampleSet, SampleSet]:
         """Divide into the ``n_left`` samples lowest in ``feature`` and the rest."""
         is_left = np.empty(self.n_samples, dtype=np.bool_)

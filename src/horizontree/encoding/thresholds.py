@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -28,22 +30,19 @@ def threshold_between(low: float, high: float) -> float:
     >>> threshold_between(1.0, 2.0)
     1.5
     """
-    with np.errstate(over="ignore"):  # values beyond float32 round to infinity, and may
-        low32, high32 = float(np.float32(low)), float(np.float32(high))
+    low32, high32 = _as_float32(low), _as_float32(high)
     middle = low / 2 + high / 2
     inner_low, inner_high = max(low, low32), min(high, high32)
     candidates = (
         middle,
         inner_low / 2 + inner_high / 2,
         low32,
-        float(np.nextafter(low, high)),
+        math.nextafter(low, high),
         low,
     )
 
     def separates_float32(t: float) -> bool:
-        with np.errstate(over="ignore"):
-            t32 = float(np.float32(t))
-        return low32 <= t < high32 and low32 <= t32 < high32
+        return low32 <= t < high32 and low32 <= _as_float32(t) < high32
 
     strict = [t for t in candidates if low < t < high]
     if low32 < high32:
@@ -54,3 +53,9 @@ def threshold_between(low: float, high: float) -> float:
             if low32 <= t < high32:
                 return t
     return strict[0] if strict else low
+
+
+def _as_float32(value: float) -> float:
+    """Round to float32; values beyond its range become infinite, whatever the host's errstate."""
+    with np.errstate(all="ignore"):
+        return float(np.float32(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass
@@ -101,6 +102,8 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         check_real("ccp_alpha", self.ccp_alpha)
         if self.time_limit is not None:
             check_real("time_limit", self.time_limit, above=0.0)
+        if self.n_jobs is not None:
+            check_integer("n_jobs (None for 1, -1 for all)", self.n_jobs, at_least=-(10**6))
 
     @abstractmethod
     def _search(self, problem: Problem) -> Found:
@@ -124,9 +127,10 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
             The fitted classifier.
         """
         started = time.perf_counter()
-        if unsupported:
+        refused = sorted(name for name, value in unsupported.items() if value is not None)
+        if refused:
             raise TypeError(
-                f"{type(self).__name__}.fit does not support {', '.join(sorted(unsupported))} "
+                f"{type(self).__name__}.fit does not support {', '.join(refused)} "
                 "yet; every sample counts once. Repeat rows to give them integer weights."
             )
         self._check_parameters()
@@ -135,13 +139,13 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         self.classes_, labels = np.unique(target, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has 1 class ({self.classes_[0]!r}); a classifier needs at least 2. "
+                f"y has 1 class ({self.classes_.tolist()[0]!r}); a classifier needs at least 2. "
                 "Check the target column."
             )
         objective = Objective.from_ccp_alpha(self.ccp_alpha, self.min_samples_leaf, len(labels))
         line = ProgressLine(type(self).__name__, COST_SCALE) if self.verbose else None
         watch = Watch(self.time_limit, line)
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = min(effective_n_jobs(self.n_jobs), os.cpu_count() or 1)
         with watch.catch_interrupt(), announce_compilation(), thread_map(n_threads) as run:
             samples = rank_samples(matrix, labels, len(self.classes_), run)
             problem = Problem(samples, labels, objective, watch, run, n_threads)
@@ -198,8 +202,10 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         for node in range(self.tree_.n_nodes):  # preorder: the parent's path is known
             paths.append([*(paths[parent[node]] if node else []), node])
         lengths = np.array([len(path) for path in paths])
+        starts = np.cumsum(lengths) - lengths
         indptr = np.concatenate([[0], np.cumsum(lengths[leaf])])
-        indices = np.concatenate([paths[i] for i in leaf]) if len(leaf) else np.zeros(0, int)
+        step = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths[leaf])
+        indices = np.concatenate(paths)[np.repeat(starts[leaf], lengths[leaf]) + step]
         data = np.ones(len(indices), dtype=np.int64)
         return csr_matrix((data, indices, indptr), shape=(len(leaf), self.tree_.n_nodes))
 

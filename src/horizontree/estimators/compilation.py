@@ -9,6 +9,8 @@ from typing import Any
 
 from numba.core import event
 
+from horizontree.terminal import is_terminal
+
 
 class _Notice(event.Listener):
     """Writes one line when the first kernel is compiled."""
@@ -35,7 +37,7 @@ def announce_compilation() -> Iterator[None]:
 
     Kernels that come from the cache are loaded without a word.
     """
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield
         return
     with event.install_listener("numba:compile", _Notice()):

@@ -79,7 +79,7 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
     >>> from horizontree import MHDEOCTClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> MHDEOCTClassifier(max_depth=3, random_state=0).fit(X, y).n_errors_
-    1
+    3
     """
 
     _warm_start_names = WARM_STARTS

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 
 def check_integer(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
@@ -50,6 +49,7 @@ def check_warm_starts(value: Any, choices: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError(
             f"warm_starts must be a tuple of some of {choices}, got {value!r}; use () for none."
         )
+    value = tuple(value)
     names = [check_choice("each of warm_starts", name, choices) for name in value]
     return tuple(name for name in choices if name in names)
 
@@ -63,4 +63,9 @@ def seed_of(random_state: Any) -> int:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
     if isinstance(random_state, Integral):
         return check_integer("random_state", random_state, at_least=0)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(np.iinfo(np.int32).max))
+    raise ValueError(
+        "random_state must be an integer of at least 0, a RandomState instance or None, "
+        f"got {random_state!r}."
+    )

@@ -188,7 +188,7 @@ def encode_tree(root: Split | None, samples: SampleSet, code: GeneCode, depth: i
             genes[t] = _all_to_one_side(split, samples, code)
         else:
             n_left = samples.n_left_of_cut(f, split.cut)
-            genes[t] = code.encode(f, int(np.searchsorted(code.starts[f], n_left)))
+            genes[t] = code.encode(f, samples.candidate_of(f, n_left))
     return genes.reshape(-1)
 
 

@@ -14,6 +14,7 @@ repair of a mutant that left ``[0, 1)`` into a mask: it comes in again at the ot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,19 +48,26 @@ class GeneCode:
 
     Parameters
     ----------
-    n_distinct : int64 array of shape (n_features,)
-        Distinct values of each feature.
-    starts : list of int32 arrays
-        For each feature, the samples left of each candidate.
+    samples : SampleSet
+        The samples.
     """
 
-    n_distinct: NDArray[np.int64]
-    starts: list[NDArray[np.int32]]
+    samples: SampleSet
 
     @classmethod
     def of(cls, samples: SampleSet) -> GeneCode:
         """Read the code off the samples."""
-        return cls(samples.n_distinct, [samples.starts(f) for f in range(samples.n_features)])
+        return cls(samples)
+
+    @property
+    def n_distinct(self) -> NDArray[np.int64]:
+        """Distinct values of each feature."""
+        return self.samples.n_distinct
+
+    @cached_property
+    def starts(self) -> list[NDArray[np.int32]]:
+        """The samples left of each candidate, for each feature."""
+        return [self.samples.starts(f) for f in range(self.samples.n_features)]
 
     def decode(self, genes: Genes) -> tuple[Genes, Genes]:
         """Return the trees that genes stand for.

@@ -77,6 +77,8 @@ class MovingHorizon:
         All evolutions that were run, in no particular order.
     best_cost : int or None
         Cost of the best whole tree met so far.
+    n_decided : int
+        Places of the complete tree that are behind us.
     """
 
     backend: Backend
@@ -90,6 +92,7 @@ class MovingHorizon:
     watch: Watch = field(default_factory=Watch)
     evolutions: list[EvolvedTree] = field(default_factory=list)
     best_cost: int | None = None
+    n_decided: int = 0
 
     def backend_for(self, samples: SampleSet, depth: int) -> Backend:
         """Return the backend that suits the work."""
@@ -109,7 +112,7 @@ class MovingHorizon:
             trees["cart"] = grow_cart(
                 samples, max_depth=self.max_depth, min_samples_leaf=min_samples_leaf
             )
-        if "deoct" in self.warm_starts:
+        if "deoct" in self.warm_starts and not self.watch.should_stop():
             self.watch.report("whole tree", 0, 2**self.max_depth - 1)
             evolved = evolve_tree(
                 samples,
@@ -158,7 +161,8 @@ class MovingHorizon:
         self, node: _Node, depth_ahead: int, depth: int, backend: Backend, run: Map
     ) -> list[_Node]:
         """Split one node, attach the split, and return the children still to be decided."""
-        self._report(depth, node.number)
+        n_nodes = 2**self.max_depth - 1
+        self.watch.report(f"depth {depth}", self.n_decided, n_nodes, self.best_cost)
         samples = node.samples
         if self.watch.should_stop():
             node.attach(node.fallback)
@@ -166,7 +170,9 @@ class MovingHorizon:
         split = self._best_split(node, depth_ahead, backend)
         node.attach(split)
         if split is None or depth + 1 == self.max_depth:
+            self.n_decided += 2 ** (self.max_depth - depth) - 1  # all that could be below
             return []
+        self.n_decided += 1
         feature = int((samples.features == split.feature).argmax())
         parts = samples.split(feature, samples.n_left_of_cut(feature, split.cut), run)
         del samples, node.samples  # a level holds its own orders only
@@ -181,11 +187,6 @@ class MovingHorizon:
             )
             for i, (side, part) in enumerate(zip(SIDES, parts, strict=True))
         ]
-
-    def _report(self, depth: int, number: int) -> None:
-        """Tell how many places of the complete tree are behind us, and the best cost so far."""
-        n_nodes = 2**self.max_depth - 1
-        self.watch.report(f"depth {depth}", number, n_nodes, self.best_cost)
 
     def _note(self, evolved: EvolvedTree, *, is_whole_tree: bool) -> None:
         """Keep account of an evolution."""
