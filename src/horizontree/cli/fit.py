@@ -73,12 +73,11 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         check_output(arguments.output, arguments.data)
     estimator = _estimator(arguments, arguments.method)
+    _check_options(estimator)
     samples = _read(arguments)
     fitted = {}
     if arguments.method != "cart":
         fitted["cart"] = _fit(_estimator(arguments, "cart"), samples)
-        if fitted["cart"].status_ == "interrupted":
-            raise KeyboardInterrupt  # nothing worth keeping yet
         if not _is_quiet(arguments):
             errors = plural(fitted["cart"].n_errors_, "training error")
             note(f"CART: {errors}; now {arguments.method} (Ctrl-C keeps the best tree so far)")
@@ -91,6 +90,17 @@ def run(arguments: argparse.Namespace) -> None:
         say_json(_summary(arguments, samples, fitted, tests))
     else:
         say(_text(arguments, samples, fitted, tests))
+
+
+def _check_options(estimator: Any) -> None:
+    """Refuse values that the estimator would refuse, before a large file is read."""
+    try:
+        estimator._check_parameters()
+    except ValueError as error:
+        message = str(error).rstrip(".")
+        for option, parameter in _PARAMETERS.items():
+            message = message.replace(parameter, f"--{option.replace('_', '-')}")
+        raise CommandError(message) from None
 
 
 def _is_quiet(arguments: argparse.Namespace) -> bool:

@@ -44,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_stdout()
         return CLOSED_PIPE
-    except MemoryError:
-        return _refuse("not enough memory for this data; use fewer rows or columns")
+    except MemoryError as error:
+        return _refuse(str(error) or "not enough memory for this data; use fewer rows or columns")
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _refuse(f"{where}{error.strerror or error}")

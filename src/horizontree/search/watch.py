@@ -33,13 +33,14 @@ class Watch:
         self._deadline = None if time_limit is None else time.monotonic() + time_limit
         self._reporter = reporter
         self._is_interrupted = False
+        self._was_heard = False
         self._has_struck = False
         self._last: tuple[str, int, int, int | None] | None = None
 
     @property
     def status(self) -> str:
         """``"interrupted"``, ``"time_limit"`` (a search was told to stop) or ``"completed"``."""
-        if self._is_interrupted:
+        if self._was_heard:
             return "interrupted"
         return "time_limit" if self._has_struck else "completed"
 
@@ -49,7 +50,8 @@ class Watch:
             self._reporter.update(*self._last)
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self._has_struck = True
-        return self._is_interrupted or self._has_struck
+        self._was_heard = self._is_interrupted
+        return self._was_heard or self._has_struck
 
     def report(self, phase: str, done: int, total: int, cost: int | None = None) -> None:
         """Tell the reporter."""
@@ -61,7 +63,8 @@ class Watch:
     def catch_interrupt(self) -> Iterator[None]:
         """Turn the first Ctrl-C into a wish to stop; the second one interrupts as usual.
 
-        Only the main thread receives signals; elsewhere nothing is touched.
+        A wish that no search heard until the end is handed on to the host after all. Only
+        the main thread receives signals; elsewhere nothing is touched.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -80,3 +83,5 @@ class Watch:
             yield
         finally:
             signal.signal(signal.SIGINT, previous)
+        if self._is_interrupted and not self._was_heard:
+            raise KeyboardInterrupt
