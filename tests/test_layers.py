@@ -25,7 +25,7 @@ LAYERS = (
     ("backends",),
     ("tree", "_tree_kernels", "objective"),
     ("encoding",),
-    ("progress", "atomic_file", "datasets", "threads", "_version"),
+    ("progress", "atomic_file", "datasets", "threads", "terminal", "_version"),
 )
 LAYER_OF = {name: height for height, names in enumerate(reversed(LAYERS)) for name in names}
 

@@ -197,7 +197,7 @@ def test_a_label_of_another_type_is_refused(tmp_path: Any) -> None:
 
 def test_parameters_that_json_lacks_are_kept(tmp_path: Any) -> None:
     model = DEOCTClassifier(**QUICK).fit(*small_data())
-    model.set_params(time_limit=np.inf, random_state=np.int64(3), warm_starts=())
+    model.set_params(time_limit=np.float64(2.5), random_state=np.int64(3), warm_starts=())
     save_model(model, tmp_path / "model.json")
     loaded = load_model(tmp_path / "model.json")
     assert loaded.get_params() == model.get_params()

@@ -49,7 +49,7 @@ class Objective:
         larger than the data: both are cut off there, so that costs stay within 64 bits.
         """
         split_cost = min(ccp_alpha, 2.0) * n_samples * COST_SCALE
-        return cls(round(split_cost), min(min_samples_leaf, n_samples + 1))
+        return cls(round(split_cost), min(int(min_samples_leaf), n_samples + 1))
 
     def leaf_cost(self, class_counts: NDArray[np.int64]) -> int:
         """Return the cost of one leaf that predicts its majority class."""

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from horizontree.terminal import is_terminal
 
-_WIDTH = 16
+_WIDTH = 24
 
 
 class ProgressLine:
@@ -46,7 +46,7 @@ class ProgressLine:
             text = f"{self.name} {bar} {done}/{total} nodes, {phase}"
             if cost is not None:
                 text += f", cost {round(cost / self.cost_scale, 2):,}"
-            self._write(f"{text}, {now - self.started:.0f} s")
+            self._write(f"{text}, {now - self.started:.1f} s")
 
     def close(self, summary: str) -> None:
         """End with a summary that stays."""

@@ -326,14 +326,14 @@ def _run_generations(
     n_run, piece, status = 0, 1, kernels.CONTINUE
     try:
         while status == kernels.CONTINUE and n_run < n_generations:
+            if n_run > 0 and should_stop():
+                break
             started = time.perf_counter()
             end = min(n_run + piece, n_generations)
             shares = list(run(partial(run_share, n_run, end), benches))
             n_run, status = shares[0]  # all threads see the same end
             if time.perf_counter() - started < _SECONDS_BETWEEN_CHECKS:
                 piece *= 2
-            if should_stop():
-                break
     finally:
         is_broken = True
     return n_run

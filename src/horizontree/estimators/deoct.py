@@ -130,7 +130,7 @@ class DEOCTClassifier(EvolutionaryClassifier):
         evolved = evolve_tree(
             samples,
             backend,
-            depth=self.max_depth,
+            depth=int(self.max_depth),
             objective=objective,
             evolution=self._evolution(),
             stream=stream_of(seed_of(self.random_state), 0),

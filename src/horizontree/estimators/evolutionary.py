@@ -53,7 +53,7 @@ class EvolutionaryClassifier(BaseTreeClassifier):
         """Return the settings of the mode, with the user's own on top."""
         mode = MODES[self.mode]
         return Evolution(
-            population_size=self.population_size or mode.population_size,
-            generations=mode.generations if self.generations is None else self.generations,
+            population_size=int(self.population_size or mode.population_size),
+            generations=int(mode.generations if self.generations is None else self.generations),
             crossover=float(self.crossover),
         )

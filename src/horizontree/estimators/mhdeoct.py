@@ -124,7 +124,7 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
     def _horizon(self) -> int:
         """Return the depth that is searched at each node."""
         if self.horizon == "auto":
-            return min(self.max_depth, 2 if self.max_depth == 2 else 3)
+            return min(int(self.max_depth), 2 if self.max_depth == 2 else 3)
         if isinstance(self.horizon, str):
             raise ValueError(f'horizon must be "auto" or an integer, got {self.horizon!r}.')
         return check_integer("horizon", self.horizon, at_least=1, at_most=self.max_depth)
@@ -135,7 +135,7 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
         search = MovingHorizon(
             backend=backend,
             one_thread_backend=get_backend(self.backend, 1),
-            max_depth=self.max_depth,
+            max_depth=int(self.max_depth),
             horizon=self._horizon(),
             objective=problem.objective,
             evolution=self._evolution(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -45,11 +45,10 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
 
 def check_warm_starts(value: Any, choices: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the warm starts in a fixed order."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(value, str) or not isinstance(value, Collection):
         raise ValueError(
             f"warm_starts must be a tuple of some of {choices}, got {value!r}; use () for none."
         )
-    value = tuple(value)
     names = [check_choice("each of warm_starts", name, choices) for name in value]
     return tuple(name for name in choices if name in names)
 

@@ -56,11 +56,11 @@ def to_sklearn_classifier(
     inside.__setstate__(state)
     model = DecisionTreeClassifier(max_depth=max(1, tree.max_depth))
     model.tree_ = inside
-    model.classes_ = classes
+    model.classes_ = classes.copy()
     model.n_classes_ = len(classes)
     model.n_outputs_ = 1
     model.n_features_in_ = n_features
     model.max_features_ = n_features
     if feature_names is not None:
-        model.feature_names_in_ = feature_names
+        model.feature_names_in_ = feature_names.copy()
     return model
