@@ -117,6 +117,25 @@ def test_an_interrupt_keeps_the_best_tree_so_far(interrupt_after, kind, n_questi
     assert model.objective_ <= CARTClassifier(max_depth=3).fit(X, y).objective_
 
 
+@pytest.mark.parametrize("kind", EVOLUTIONARY)
+def test_an_interrupt_that_comes_too_late_to_be_heard_does_not_lose_the_tree(monkeypatch, kind):
+    X, y = make_data(100, 4, 3)
+    expected = quick(kind).fit(X, y).tree_
+    search = kind._search
+
+    def search_and_interrupt(self, problem):
+        found = search(self, problem)
+        signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(kind, "_search", search_and_interrupt)
+    try:
+        model = quick(kind).fit(X, y)
+    except KeyboardInterrupt:
+        pytest.fail("the search was over, and its tree is gone")
+    assert model.tree_ == expected
+
+
 def test_an_interrupted_fit_can_be_followed_by_another(interrupt_after):
     X, y = make_data(100, 4, 3)
     interrupt_after(1)

@@ -69,6 +69,18 @@ def test_the_first_interrupt_is_a_wish_and_the_second_goes_to_the_host(handler):
     assert signal.getsignal(signal.SIGINT) is handler
 
 
+def test_a_wish_that_no_search_heard_goes_to_the_handler_of_the_host(handler):
+    search = Watch()
+    try:
+        with search.catch_interrupt():
+            signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        pytest.fail("the host has a handler of its own, which raises nothing")
+    assert handler.received == [signal.SIGINT]
+    assert search.status == "completed"
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
 def test_the_second_interrupt_raises_as_usual():
     search = Watch()
     before = signal.getsignal(signal.SIGINT)

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+
 
 def threshold_between(low: float, high: float) -> float:
     """Return a threshold ``t`` that sends ``low`` left (``low <= t``) and ``high`` right.
@@ -32,7 +34,7 @@ def threshold_between(low: float, high: float) -> float:
     """
     low32, high32 = _as_float32(low), _as_float32(high)
     middle = low / 2 + high / 2
-    inner_low, inner_high = max(low, low32), min(high, high32)
+    inner_low, inner_high = max(low, low32), min(high, high32, _LARGEST_FLOAT32)
     candidates = (
         middle,
         inner_low / 2 + inner_high / 2,

@@ -124,7 +124,7 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
     def _horizon(self) -> int:
         """Return the depth that is searched at each node."""
         if self.horizon == "auto":
-            return min(int(self.max_depth), 2 if self.max_depth == 2 else 3)
+            return min(int(self.max_depth), 3)
         if isinstance(self.horizon, str):
             raise ValueError(f'horizon must be "auto" or an integer, got {self.horizon!r}.')
         return check_integer("horizon", self.horizon, at_least=1, at_most=self.max_depth)

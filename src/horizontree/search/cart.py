@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
 from horizontree.encoding import SampleSet
 from horizontree.search._cart_kernels import GINI, MISCLASSIFICATION, NO_SPLIT, grow
 from horizontree.search.splits import Split
@@ -45,7 +43,7 @@ def grow_cart(
         samples.order,
         samples.labels,
         samples.class_counts,
-        np.iinfo(np.int64).max if max_depth is None else max_depth,
+        min(max_depth, samples.n_samples) if max_depth is not None else samples.n_samples,
         min_samples_leaf,
         _CODES[criterion],
     )

@@ -33,6 +33,7 @@ class Watch:
         self._deadline = None if time_limit is None else time.monotonic() + time_limit
         self._reporter = reporter
         self._is_interrupted = False
+        self._was_asked = False
         self._was_heard = False
         self._has_struck = False
         self._last: tuple[str, int, int, int | None] | None = None
@@ -50,6 +51,7 @@ class Watch:
             self._reporter.update(*self._last)
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self._has_struck = True
+        self._was_asked = True
         self._was_heard = self._is_interrupted
         return self._was_heard or self._has_struck
 
@@ -63,8 +65,8 @@ class Watch:
     def catch_interrupt(self) -> Iterator[None]:
         """Turn the first Ctrl-C into a wish to stop; the second one interrupts as usual.
 
-        A wish that no search heard until the end is handed on to the host after all. Only
-        the main thread receives signals; elsewhere nothing is touched.
+        Where no search ever asked whether to stop, the signal is handed on to the host in
+        the end. Only the main thread receives signals; elsewhere nothing is touched.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -83,5 +85,5 @@ class Watch:
             yield
         finally:
             signal.signal(signal.SIGINT, previous)
-        if self._is_interrupted and not self._was_heard:
-            raise KeyboardInterrupt
+        if self._is_interrupted and not self._was_asked:
+            signal.raise_signal(signal.SIGINT)
