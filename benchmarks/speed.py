@@ -143,12 +143,12 @@ def cart() -> Table:
 
 
 FIT = """
-import json, resource, sys
+import json, re, sys
 import numpy as np
 from horizontree import MHDEOCTClassifier
 folder, depth, n_jobs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 new_model = lambda: MHDEOCTClassifier(depth, random_state=0, n_jobs=n_jobs)
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = lambda: 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 some = np.random.default_rng(0).normal(size=(500, 10))
 new_model().fit(some, some[:, 0] * some[:, 1] > 0)
 before = peak()
@@ -161,7 +161,8 @@ print(json.dumps([model.fit_time_, peak() - before, model.n_errors_, X.nbytes]))
 def fit_in_process(n_rows: int, depth: int, n_jobs: int) -> tuple[float, int, int, int]:
     """Fit in a process of its own; return seconds, peak memory, errors and the size of X.
 
-    The peak is above that of the process before it loads X, so X itself is part of it.
+    The peak is above that of the process before it loads X, so X itself is part of it
+    (read from /proc, hence on Linux only: rusage would carry over the parent's).
     """
     with tempfile.TemporaryDirectory() as folder:
         X, y = make_data(n_rows)

@@ -35,6 +35,14 @@ class EvolutionSettings:
     stream: int
 
 
+OnProgress = Callable[[int, int], None]
+"""Is told, now and then, how many generations have been run and the best cost."""
+
+
+def tell_nobody(n_generations: int, best_cost: int) -> None:
+    """Be told of progress and do nothing."""
+
+
 class Counter(Protocol):
     """The samples of one node, ready to be counted."""
 
@@ -95,5 +103,6 @@ class FastEvolution(Protocol):
         objective: Objective,
         settings: EvolutionSettings,
         should_stop: Callable[[], bool],
+        on_progress: OnProgress = tell_nobody,
     ) -> EvolvedPopulation:
         """Evolve ``genes``; see ``search.differential_evolution``."""

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from horizontree.backends import _bitset_kernels as kernels
 from horizontree.backends._bitset_kernels import BLOCK_BITS, BLOCK_WORDS, Bench, Blocks
-from horizontree.backends.base import EvolutionSettings, EvolvedPopulation
+from horizontree.backends.base import (
+    EvolutionSettings,
+    EvolvedPopulation,
+    OnProgress,
+    tell_nobody,
+)
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.threads import Map, thread_map
@@ -224,6 +229,7 @@ class CPUBackend:
         objective: Objective,
         settings: EvolutionSettings,
         should_stop: Callable[[], bool],
+        on_progress: OnProgress = tell_nobody,
     ) -> EvolvedPopulation:
         """Run differential evolution in the kernels; see ``search.differential_evolution``."""
         n, n_genes = genes.shape
@@ -255,6 +261,7 @@ class CPUBackend:
                 benches,
                 settings.generations + 1,
                 should_stop,
+                lambda n_run: on_progress(n_run - 1, int(population.cost[(n_run - 1) & 1].min())),
                 run,
             )
         return EvolvedPopulation(
@@ -302,6 +309,7 @@ def _run_generations(
     benches: list[Bench],
     n_generations: int,
     should_stop: Callable[[], bool],
+    on_piece: Callable[[int], None],
     run: Map,
 ) -> int:
     """Run the kernel in pieces short enough to be stopped; return generations run.
@@ -332,6 +340,7 @@ def _run_generations(
             end = min(n_run + piece, n_generations)
             shares = list(run(partial(run_share, n_run, end), benches))
             n_run, status = shares[0]  # all threads see the same end
+            on_piece(n_run)
             if time.perf_counter() - started < _SECONDS_BETWEEN_CHECKS:
                 piece *= 2
     finally:

@@ -30,6 +30,9 @@ from horizontree.tree import Tree
 
 _DTYPES = (np.float64, np.float32)
 
+_EXACT = 2**53
+"""Integers up to here are float64 numbers, each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -136,6 +139,12 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         self._check_parameters()
         matrix, target = validate_data(self, X, y, dtype=_DTYPES)
         check_classification_targets(target)
+        kind = getattr(getattr(X, "dtype", None), "kind", "f")
+        if kind in ("i", "u") and np.abs(matrix).max() > _EXACT:
+            raise ValueError(
+                f"X holds integers beyond {_EXACT:,}, which float64 cannot tell apart; "
+                "subtract an offset or rank the column."
+            )
         self.classes_, labels = np.unique(target, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from horizontree.backends import get_backend
@@ -11,6 +12,7 @@ from horizontree.estimators.evolutionary import EvolutionaryClassifier
 from horizontree.estimators.parameters import check_warm_starts, seed_of
 from horizontree.search.cart import grow_cart
 from horizontree.search.differential_evolution import evolve_tree
+from horizontree.search.moving_horizon import report_whole_tree
 from horizontree.search.random_draws import stream_of
 
 
@@ -126,7 +128,6 @@ class DEOCTClassifier(EvolutionaryClassifier):
                     min_samples_leaf=objective.min_samples_leaf,
                 )
             )
-        problem.watch.report("whole tree", 0, 2**self.max_depth - 1)
         evolved = evolve_tree(
             samples,
             backend,
@@ -136,5 +137,6 @@ class DEOCTClassifier(EvolutionaryClassifier):
             stream=stream_of(seed_of(self.random_state), 0),
             warm_starts=warm_starts,
             should_stop=problem.watch.should_stop,
+            on_progress=partial(report_whole_tree, problem.watch, int(self.max_depth)),
         )
         return Found([problem.tree_of(evolved.root)], n_iter=evolved.n_generations)

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from horizontree.backends.base import Backend, EvolutionSettings, EvolvedPopulation
+from horizontree.backends.base import (
+    Backend,
+    EvolutionSettings,
+    EvolvedPopulation,
+    OnProgress,
+    tell_nobody,
+)
 from horizontree.encoding import SampleSet
 from horizontree.objective import LEAF, PASS_LEFT, PASS_RIGHT, Objective
 from horizontree.search.genes import (
@@ -74,6 +80,7 @@ def evolve_tree(
     stream: int,
     warm_starts: Sequence[Split | None] = (),
     should_stop: Callable[[], bool] = lambda: False,
+    on_progress: OnProgress = tell_nobody,
 ) -> EvolvedTree:
     """Search for the best tree of a depth (DEOCT).
 
@@ -95,6 +102,8 @@ def evolve_tree(
         Members of the first generation; deeper levels than ``depth`` are cut off.
     should_stop : callable, optional
         Asked now and then; True ends the search with the best tree so far.
+    on_progress : callable, optional
+        Told now and then of the generations run and the best cost.
 
     Returns
     -------
@@ -113,9 +122,11 @@ def evolve_tree(
         genes[i] = encode_tree(root, samples, code, depth)
     fast = getattr(backend, "evolve", None)
     if fast is not None:
-        end: EvolvedPopulation = fast(samples, genes, objective, settings, should_stop)
+        end: EvolvedPopulation = fast(samples, genes, objective, settings, should_stop, on_progress)
     else:
-        end = evolve_plainly(samples, backend, code, genes, objective, settings, should_stop)
+        end = evolve_plainly(
+            samples, backend, code, genes, objective, settings, should_stop, on_progress
+        )
     best = int(np.argmin(end.cost))  # equal cost: the first
     tree = end.feature[best : best + 1], end.n_left[best : best + 1]
     return EvolvedTree(
@@ -134,6 +145,7 @@ def evolve_plainly(
     objective: Objective,
     settings: EvolutionSettings,
     should_stop: Callable[[], bool],
+    on_progress: OnProgress = tell_nobody,
 ) -> EvolvedPopulation:
     """Run differential evolution: propose a whole generation, evaluate it, select."""
     counter = backend.load(samples, settings.depth)
@@ -166,6 +178,7 @@ def evolve_plainly(
         feature = np.where(is_kept[:, None], trial_feature, feature)
         n_left = np.where(is_kept[:, None], trial_n_left, n_left)
         cost = np.where(is_kept, trial_cost, cost)
+        on_progress(generation, int(cost.min()))
         if not differs.any() and (genes == genes[0]).all():
             break  # no trial can ever differ from its parent again
     return EvolvedPopulation(feature, n_left, cost, counter, generation, n_evaluations)

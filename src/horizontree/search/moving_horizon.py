@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from horizontree.backends.base import Backend
 from horizontree.encoding import SampleSet
@@ -30,6 +31,11 @@ _GLOBAL_STREAM = 0
 
 _WORTH_ALL_THREADS = 400_000
 """Samples times leaves from which on one evolution is shared by all threads."""
+
+
+def report_whole_tree(watch: Watch, max_depth: int, n_generations: int, cost: int) -> None:
+    """Tell how far an evolution of the whole tree is; none of its nodes is done before the end."""
+    watch.report(f"generation {n_generations:,}", 0, 2**max_depth - 1, cost)
 
 
 @dataclass(eq=False)
@@ -113,7 +119,6 @@ class MovingHorizon:
                 samples, max_depth=self.max_depth, min_samples_leaf=min_samples_leaf
             )
         if "deoct" in self.warm_starts and not self.watch.should_stop():
-            self.watch.report("whole tree", 0, 2**self.max_depth - 1)
             evolved = evolve_tree(
                 samples,
                 self.backend_for(samples, self.max_depth),
@@ -122,6 +127,7 @@ class MovingHorizon:
                 evolution=self.evolution,
                 stream=stream_of(self.seed, _GLOBAL_STREAM),
                 should_stop=self.watch.should_stop,
+                on_progress=partial(report_whole_tree, self.watch, self.max_depth),
             )
             self._note(evolved, is_whole_tree=True)
             trees["deoct"] = evolved.root
