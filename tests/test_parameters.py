@@ -220,3 +220,17 @@ def test_a_seed_is_itself_and_a_generator_gives_one():
     assert seed_of(2**63) == 2**63
     assert seed_of(np.random.RandomState(3)) == seed_of(np.random.RandomState(3))
     assert seed_of(None) != seed_of(None)
+
+
+@pytest.mark.parametrize("values", [["a", "b", "a", "b"], [1, 2, 1, 2]], ids=["text", "codes"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_of_categories_is_refused_by_name(library, values):
+    frames = pytest.importorskip(library)
+    colour = [str(value) for value in values]
+    if library == "pandas":
+        column = frames.Categorical(values)
+    else:
+        column = frames.Series(colour, dtype=frames.Categorical)
+    X = frames.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": column})
+    with pytest.raises(ValueError, match=r"column 'colour' holds categories .* one-hot encode"):
+        CARTClassifier().fit(X, [0, 1, 0, 1])

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from horizontree.encoding import SampleSet, rank_samples
 from horizontree.estimators.compilation import announce_compilation
-from horizontree.estimators.parameters import check_integer, check_real
+from horizontree.estimators.parameters import check_integer, check_real, refuse_categories
 from horizontree.estimators.sklearn_tree import importances_of, to_sklearn_classifier
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.progress import ProgressLine
@@ -137,6 +137,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
                 "yet; every sample counts once. Repeat rows to give them integer weights."
             )
         self._check_parameters()
+        refuse_categories(X)
         matrix, target = validate_data(self, X, y, dtype=_DTYPES)
         check_classification_targets(target)
         kind = getattr(getattr(X, "dtype", None), "kind", "f")

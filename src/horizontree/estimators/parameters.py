@@ -68,3 +68,13 @@ def seed_of(random_state: Any) -> int:
         "random_state must be an integer of at least 0, a RandomState instance or None, "
         f"got {random_state!r}."
     )
+
+
+def refuse_categories(X: Any) -> None:
+    """Refuse a frame with columns of categories or text, by name."""
+    for name, dtype in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
+        if str(dtype).lower().startswith(("cat", "enum", "str", "utf8")):
+            raise ValueError(
+                f"column {name!r} holds categories or text ({dtype}), which are not supported "
+                "yet: drop it, or one-hot encode it (sklearn.preprocessing.OneHotEncoder)."
+            )
