@@ -34,7 +34,7 @@ def test_a_terminal_shows_one_line_that_is_drawn_again(clock):
     first, second, last = stream.getvalue().split("\r\x1b[K")[1:]
     half = "█" * 12 + "·" * 12
     assert first == f"DEOCT {half} 3/6 nodes, moving horizon, cost 4.5, 1.0 s"
-    assert second == f"DEOCT {'█' * 24} 6/6 nodes, moving horizon, 2.0 s"
+    assert second == f"DEOCT {'█' * 10} 6/6 nodes, moving horizon, 2.0 s"
     assert last == "DEOCT: done\n"
 
 
@@ -52,7 +52,7 @@ def test_a_log_gets_whole_lines(clock):
     clock[0] += 11
     line.update("growing", 0, 0, None)
     line.close("5 errors")
-    assert log.getvalue() == f"CART {'·' * 24} 0/0 nodes, growing, 11.0 s\nCART: 5 errors\n"
+    assert log.getvalue() == f"CART {'·' * 10} 0/0 nodes, growing, 11.0 s\nCART: 5 errors\n"
 
 
 @pytest.mark.parametrize("kind", [CARTClassifier, DEOCTClassifier, MHDEOCTClassifier])

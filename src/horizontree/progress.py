@@ -10,7 +10,7 @@ from typing import TextIO
 
 from horizontree.terminal import is_terminal
 
-_WIDTH = 24
+_WIDTH = 10
 
 
 class ProgressLine:
