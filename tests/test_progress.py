@@ -32,7 +32,7 @@ def test_a_terminal_shows_one_line_that_is_drawn_again(clock):
     line.update("moving horizon", 6, 6, None)
     line.close("done")
     first, second, last = stream.getvalue().split("\r\x1b[K")[1:]
-    half = "█" * 12 + "·" * 12
+    half = "█" * 5 + "·" * 5
     assert first == f"DEOCT {half} 3/6 nodes, moving horizon, cost 4.5, 1.0 s"
     assert second == f"DEOCT {'█' * 10} 6/6 nodes, moving horizon, 2.0 s"
     assert last == "DEOCT: done\n"
