@@ -6,7 +6,7 @@
 
 Each fit is a (data set, split, depth, method); its row is on disk as soon as it is done. The
 study can be stopped at any moment (Ctrl-C, a kill, a power cut): the same command goes on
-where it stopped. The test set chooses nothing: it is read once, after the fit.
+where it stopped. The test set is read once, after the fit.
 """
 
 from __future__ import annotations
