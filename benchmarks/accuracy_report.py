@@ -147,7 +147,8 @@ def _head(table: Table, runs: Sequence[Run]) -> str:
         "Split *s* of a data set is always the same rows, and *s* is also the seed of its fits. "
         "No fit sees its test rows. But the variant of MH-DEOCT (docs/decisions/0005) was chosen "
         "with the test accuracy of some of these very splits in sight, so the test figures here "
-        "are not independent of that choice. Averages are plain, over splits and then over data sets. "
+        "are not independent of that choice. "
+        "Averages are plain, over splits and then over data sets. "
         "Seconds are those of the fit alone, one thread, kernels already compiled.",
         "",
     ]
