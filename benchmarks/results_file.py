@@ -70,7 +70,8 @@ _PARSERS = [{"int": int, "float": float, "str": str}[field.type] for field in fi
 class Plan:
     """Which fits a run of the study asks for.
 
-    ``splits_at[depth]`` overrides ``n_splits``; JSON has text keys, hence pairs.
+    The splits are ``n_splits`` from ``first_split`` on. ``splits_at[depth]`` overrides
+    ``n_splits``; JSON has text keys, hence pairs.
     """
 
     methods: tuple[str, ...]
@@ -78,16 +79,17 @@ class Plan:
     depths: tuple[int, ...]
     n_splits: int
     splits_at: tuple[tuple[int, int], ...] = ()
+    first_split: int = 0
 
     def fits(self) -> Iterator[FitKey]:
         """Yield the fits, split by split: a study cut short has whole splits behind it."""
         n_splits_at = dict.fromkeys(self.depths, self.n_splits) | dict(self.splits_at)
-        for split in range(max((n_splits_at[depth] for depth in self.depths), default=0)):
+        for number in range(max((n_splits_at[depth] for depth in self.depths), default=0)):
             for dataset in self.datasets:
                 for depth in self.depths:
-                    if split < n_splits_at[depth]:
+                    if number < n_splits_at[depth]:
                         for method in self.methods:
-                            yield FitKey(method, dataset, split, depth)
+                            yield FitKey(method, dataset, self.first_split + number, depth)
 
 
 @dataclass(frozen=True)

@@ -230,14 +230,14 @@ def test_an_estimator_that_misreports_its_errors_fails_and_the_rest_goes_on(
 
 
 def test_a_plan_goes_split_by_split_and_respects_the_number_at_a_depth():
-    fits = list(Plan(("cart",), ("a", "b"), (2, 8), 2, ((8, 1),)).fits())
+    fits = list(Plan(("cart",), ("a", "b"), (2, 8), 2, ((8, 1),), first_split=5).fits())
     assert [(key.dataset, key.split, key.depth) for key in fits] == [
-        ("a", 0, 2),
-        ("a", 0, 8),
-        ("b", 0, 2),
-        ("b", 0, 8),
-        ("a", 1, 2),
-        ("b", 1, 2),
+        ("a", 5, 2),
+        ("a", 5, 8),
+        ("b", 5, 2),
+        ("b", 5, 8),
+        ("a", 6, 2),
+        ("b", 6, 2),
     ]
 
 
@@ -246,9 +246,9 @@ def test_the_recorded_command_names_no_folder_and_is_recorded_once(shared, tmp_p
         run(shared, tmp_path / "a.csv")
     (recorded,) = read_runs(tmp_path / "a.csv")
     assert str(tmp_path) not in recorded.command
-    assert "--splits 3 --splits-at 3=2" in recorded.command
+    assert "--splits 3 --first-split 10 --splits-at 3=2" in recorded.command
     assert str(tmp_path) not in (tmp_path / "a.md").read_text()
-    assert recorded.plan == Plan(("cart-sklearn",), ("rings", "noise"), (2, 3), 3, ((3, 2),))
+    assert recorded.plan == Plan(("cart-sklearn",), ("rings", "noise"), (2, 3), 3, ((3, 2),), 10)
 
 
 def test_mistakes_on_the_command_line_are_explained(shared, tmp_path, capsys):
