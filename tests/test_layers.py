@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
 
 import horizontree
+from horizontree import encoding
+from horizontree.objective import COST_SCALE
 
 PACKAGE = Path(horizontree.__file__).parent
 MODULES = {
@@ -89,6 +92,16 @@ KERNELS = [name for name in MODULES if name.endswith("_kernels")]
 def test_a_kernel_file_imports_numpy_numba_and_typing_only(module):
     roots = {name.split(".")[0] for name in imports_of(MODULES[module])}
     assert roots <= {"numpy", "numba", "typing"}
+
+
+SHARED_CONSTANTS = {"TIED": encoding.TIED, "SAMPLE": encoding.SAMPLE, "COST_SCALE": COST_SCALE}
+
+
+@pytest.mark.parametrize("module", KERNELS)
+def test_a_kernel_files_own_copy_of_a_constant_is_the_constant(module):
+    kernels = vars(importlib.import_module(module))
+    for name, value in SHARED_CONSTANTS.items():
+        assert kernels.get(name, value) == value
 
 
 def test_there_are_kernels_to_look_at():

@@ -132,6 +132,12 @@ class Blocks(NamedTuple):
     word_class: np.ndarray  # [word]
 
 
+@kernel
+def _copy(source, out):
+    for k in range(out.shape[0]):
+        out[k] = source[k]
+
+
 @njit(nogil=True, cache=True)
 def fill_blocks(order_f, bit_of, shift, first_entry, rank_f, bit_f, checkpoints_f, entries_f):
     """Lay out one feature: its entries by block, and its checkpoints."""
@@ -142,7 +148,7 @@ def fill_blocks(order_f, bit_of, shift, first_entry, rank_f, bit_f, checkpoints_
     fill = first_entry[:n_blocks].copy()
     step = 1 << shift
     for checkpoint in range(n_checkpoints):
-        checkpoints_f[checkpoint] = bits
+        _copy(bits, checkpoints_f[checkpoint])
         for block in range(n_blocks):
             entries_f[checkpoint, block] = fill[block] - first_entry[block]
         first = checkpoint << shift
@@ -153,12 +159,6 @@ def fill_blocks(order_f, bit_of, shift, first_entry, rank_f, bit_f, checkpoints_
             bit_f[fill[block]] = bit - block * BLOCK_BITS
             fill[block] += 1
             bits[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
-
-
-@kernel
-def _copy(source, out):
-    for k in range(out.shape[0]):
-        out[k] = source[k]
 
 
 @kernel

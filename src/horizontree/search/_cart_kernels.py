@@ -21,6 +21,8 @@ MISCLASSIFICATION = 1
 
 NO_SPLIT = -1
 
+FEATURE, CUT_SAMPLE, LEFT = range(3)  # columns of the nodes that `grow` returns
+
 
 class Level(NamedTuple):
     """The nodes of one level; the first axis of every array is the node."""
@@ -58,12 +60,12 @@ def _new_level(n_nodes, n_classes):
 @njit(nogil=True, cache=True)
 def _rewind(level):
     """Put every sample on the right, ready to sweep another feature."""
-    level.left[:] = 0
-    level.n_left[:] = 0
-    level.last_value[:] = -1
     for node in range(level.total.shape[0]):
+        level.n_left[node] = 0
+        level.last_value[node] = -1
         squares = 0
         for c in range(level.total.shape[1]):
+            level.left[node, c] = 0
             squares += level.total[node, c] * level.total[node, c]
         level.squares[node, 0] = 0
         level.squares[node, 1] = squares
@@ -133,8 +135,11 @@ def _descend(order, code, class_bits, level, child_total, child_code):
     for node in range(n_nodes):
         if level.best_feature[node] != NO_SPLIT:
             is_used[level.best_feature[node]] = True
-    child_code[:] = -1
-    child_total[:] = 0
+    for sample in range(child_code.shape[0]):
+        child_code[sample] = -1
+    for child in range(child_total.shape[0]):
+        for c in range(child_total.shape[1]):
+            child_total[child, c] = 0
     n_seen = np.zeros(n_nodes, np.int64)
     for f in range(order.shape[0]):
         if not is_used[f]:
@@ -174,13 +179,69 @@ def _without_finished(order, code, n_active):
 
 
 @njit(nogil=True, cache=True)
-def _is_splittable(total, min_samples_leaf):
+def _is_splittable(total, node, min_samples_leaf):
     n = 0
     largest = 0
-    for c in range(total.shape[0]):
-        n += total[c]
-        largest = max(largest, total[c])
+    for c in range(total.shape[1]):
+        n += total[node, c]
+        largest = max(largest, total[node, c])
     return largest < n and n >= 2 * min_samples_leaf
+
+
+@njit(nogil=True, cache=True)
+def _record_splits(nodes, level, number_of):
+    """Write the splits of the level into the tree, and append their children as leaves."""
+    n_before = nodes.shape[0]
+    n_after = n_before
+    for node in range(level.n_samples.shape[0]):
+        if level.best_feature[node] != NO_SPLIT:
+            nodes[number_of[node], FEATURE] = level.best_feature[node]
+            nodes[number_of[node], CUT_SAMPLE] = level.best_sample[node]
+            nodes[number_of[node], LEFT] = n_after
+            n_after += 2
+    grown = np.empty((n_after, 3), np.int64)
+    for node in range(n_after):
+        for column in range(3):
+            grown[node, column] = nodes[node, column] if node < n_before else NO_SPLIT
+    return grown
+
+
+@njit(nogil=True, cache=True)
+def _number_next(level, child_total, min_samples_leaf, next_of):
+    """Give a number ``next_of[child]`` to those that may split further; return how many."""
+    n_next = 0
+    for child in range(next_of.shape[0]):
+        next_of[child] = -1
+        was_split = level.best_feature[child >> 1] != NO_SPLIT
+        if was_split and _is_splittable(child_total, child, min_samples_leaf):
+            next_of[child] = n_next
+            n_next += 1
+    return n_next
+
+
+@njit(nogil=True, cache=True)
+def _move_on(child_code, next_of, class_bits, code):
+    """Move the samples to the nodes of the next level; return how many are in one."""
+    class_mask = (1 << class_bits) - 1
+    n_active = 0
+    for sample in range(code.shape[0]):
+        moved = child_code[sample]
+        code[sample] = -1
+        if moved >= 0 and next_of[moved >> class_bits] >= 0:
+            code[sample] = (next_of[moved >> class_bits] << class_bits) | (moved & class_mask)
+            n_active += 1
+    return n_active
+
+
+@njit(nogil=True, cache=True)
+def _fill_level(level, child_total, next_of):
+    """Hand the children's class counts to the nodes of the next level."""
+    for child in range(next_of.shape[0]):
+        node = next_of[child]
+        if node >= 0:
+            for c in range(child_total.shape[1]):
+                level.total[node, c] = child_total[child, c]
+                level.n_samples[node] += child_total[child, c]
 
 
 @njit(nogil=True, cache=True)
@@ -189,79 +250,47 @@ def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion):
 
     Returns
     -------
-    feature, cut_sample, left : int64 arrays, one entry a node
-        The feature (-1 at a leaf), the sample with the highest value on the left, and the
-        left child; the right child is the next node.
+    nodes : int64 array, shape (n_nodes, 3)
+        Of each node the feature (-1 at a leaf), the sample with the highest value on the
+        left, and the left child; the right child is the next node.
     """
     n_classes = class_counts.shape[0]
     class_bits = 0
     while (1 << class_bits) < n_classes:
         class_bits += 1
 
-    feature = np.full(1, NO_SPLIT, np.int64)
-    cut_sample = np.zeros(1, np.int64)
-    first_child = np.full(1, -1, np.int64)
-
-    code = labels.astype(np.int64)  # code[sample] = node of the level, then class; or -1
+    code = np.empty(labels.shape[0], np.int64)  # node of the level, then class; or -1
+    for sample in range(labels.shape[0]):
+        code[sample] = labels[sample]
     child_code = np.empty_like(code)
     sorted_code = np.empty_like(code)
-    level = _new_level(1, n_classes)
-    level.total[0] = class_counts
+
+    nodes = np.full((1, 3), NO_SPLIT, np.int64)
     number_of = np.zeros(1, np.int64)  # number_of[node of the level] = node of the tree
+    child_total = np.empty((1, n_classes), np.int64)
+    for c in range(n_classes):
+        child_total[0, c] = class_counts[c]
+    next_of = np.zeros(1, np.int64)
+    n_nodes = 1 if _is_splittable(child_total, 0, min_samples_leaf) else 0
     depth = 0
-    n_nodes = 0
-    if depth < max_depth and _is_splittable(level.total[0], min_samples_leaf):
-        n_nodes = 1
-    while n_nodes > 0:
-        for node in range(n_nodes):
-            level.n_samples[node] = level.total[node].sum()
+    while n_nodes > 0 and depth < max_depth:
+        level = _new_level(n_nodes, n_classes)
+        _fill_level(level, child_total, next_of)
         for f in range(order.shape[0]):
             _rewind(level)
             _sweep(order[f], f, code, sorted_code, class_bits, level, criterion, min_samples_leaf)
+        depth += 1
+        nodes = _record_splits(nodes, level, number_of)
         child_total = np.empty((2 * n_nodes, n_classes), np.int64)
         _descend(order, code, class_bits, level, child_total, child_code)
-
-        # record the splits, and number the children that may split further
-        n_tree = feature.shape[0]
-        n_splits = 0
-        for node in range(n_nodes):
-            n_splits += level.best_feature[node] != NO_SPLIT
-        feature = np.append(feature, np.full(2 * n_splits, NO_SPLIT, np.int64))
-        cut_sample = np.append(cut_sample, np.zeros(2 * n_splits, np.int64))
-        first_child = np.append(first_child, np.full(2 * n_splits, -1, np.int64))
-        depth += 1
-        next_of = np.full(2 * n_nodes, -1, np.int64)
-        next_number_of = np.empty(2 * n_splits, np.int64)
-        n_next = 0
-        for node in range(n_nodes):
-            if level.best_feature[node] == NO_SPLIT:
-                continue
-            tree_node = number_of[node]
-            feature[tree_node] = level.best_feature[node]
-            cut_sample[tree_node] = level.best_sample[node]
-            first_child[tree_node] = n_tree
-            for child in range(2 * node, 2 * node + 2):
-                if depth < max_depth and _is_splittable(child_total[child], min_samples_leaf):
-                    next_of[child] = n_next
-                    next_number_of[n_next] = n_tree
-                    n_next += 1
-                n_tree += 1
-
-        # move the samples on
-        n_active = 0
-        class_mask = (1 << class_bits) - 1
-        for sample in range(code.shape[0]):
-            moved = child_code[sample]
-            code[sample] = -1
-            if moved >= 0 and next_of[moved >> class_bits] >= 0:
-                code[sample] = (next_of[moved >> class_bits] << class_bits) | (moved & class_mask)
-                n_active += 1
+        next_of = np.empty(2 * n_nodes, np.int64)
+        n_nodes = _number_next(level, child_total, min_samples_leaf, next_of)
+        n_active = _move_on(child_code, next_of, class_bits, code)
         if 2 * n_active < order.shape[1]:
             order = _without_finished(order, code, n_active)
-        level = _new_level(n_next, n_classes)
-        for child in range(2 * n_nodes):
+        next_number_of = np.empty(n_nodes, np.int64)
+        for child in range(next_of.shape[0]):
             if next_of[child] >= 0:
-                level.total[next_of[child]] = child_total[child]
+                next_number_of[next_of[child]] = nodes[number_of[child >> 1], LEFT] + (child & 1)
         number_of = next_number_of
-        n_nodes = n_next
-    return feature, cut_sample, first_child
+    return nodes

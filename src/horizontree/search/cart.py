@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 from horizontree.encoding import SampleSet
-from horizontree.search._cart_kernels import GINI, MISCLASSIFICATION, NO_SPLIT, grow
+from horizontree.search._cart_kernels import (
+    CUT_SAMPLE,
+    FEATURE,
+    GINI,
+    LEFT,
+    MISCLASSIFICATION,
+    NO_SPLIT,
+    grow,
+)
 from horizontree.search.splits import Split
 
 Criterion = Literal["gini", "misclassification"]
@@ -39,7 +47,7 @@ def grow_cart(
     Split or None
         The root split; None when nothing can be split.
     """
-    feature, cut_sample, left = grow(
+    grown = grow(
         samples.order,
         samples.labels,
         samples.class_counts,
@@ -47,11 +55,11 @@ def grow_cart(
         min_samples_leaf,
         _CODES[criterion],
     )
-    nodes: list[Split | None] = [None] * len(feature)
-    for node in reversed(range(len(feature))):  # children come after their parent
-        f = feature[node]
+    nodes: list[Split | None] = [None] * len(grown)
+    for node in reversed(range(len(grown))):  # children come after their parent
+        f, left = grown[node, FEATURE], grown[node, LEFT]
         if f != NO_SPLIT:
             column = int(samples.features[f])
-            cut = float(samples.X[samples.rows[cut_sample[node]], column])
-            nodes[node] = Split(column, cut, nodes[left[node]], nodes[left[node] + 1])
+            cut = float(samples.X[samples.rows[grown[node, CUT_SAMPLE]], column])
+            nodes[node] = Split(column, cut, nodes[left], nodes[left + 1])
     return nodes[0]
