@@ -33,7 +33,7 @@ WRONG_FOR_EVOLUTIONARY = {
     "max_depth": (*NOT_COUNTS, 13, 10**6),
     "mode": ("short", "Normal", None, 1),
     "population_size": (3, 0, -5, 4.0, "8", True),
-    "generations": (-1, 0.5, "9", True),
+    "generations": (-1, 0.5, "9", True, 10**12),
     "crossover": (-0.1, 1.0001, np.nan, "0.5", None, True),
     "warm_starts": ("cart", None, 3, ("CART",), ("cart", "oct"), (None,)),
     "time_limit": (0, -1, np.nan, np.inf, "1", True),

@@ -37,8 +37,9 @@ class DEOCTClassifier(EvolutionaryClassifier):
         Members of the first generation: ``("cart",)`` or ``()``. The result is never worse
         than any of them.
     time_limit : float or None, default=None
-        Seconds after which the best tree so far is kept. A limit that strikes makes the
-        result depend on the machine.
+        Seconds after which the best tree so far is kept. It is looked at between pieces of
+        work: sorting the data, a CART tree and one generation always run. A limit that
+        strikes makes the result depend on the machine.
     random_state : int, RandomState instance or None, default=None
         The seed. One seed, one tree, with any number of threads.
     n_jobs : int or None, default=None

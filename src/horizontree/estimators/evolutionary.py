@@ -20,6 +20,9 @@ MODES = {
 }
 """The paper's two settings."""
 
+MOST_GENERATIONS = 10**7
+"""Each generation has a counter of its own in memory."""
+
 DEEPEST = 12
 """An individual encodes a complete tree: each level doubles the genes."""
 
@@ -44,7 +47,7 @@ class EvolutionaryClassifier(BaseTreeClassifier):
         if self.population_size is not None:
             check_integer("population_size", self.population_size, at_least=4)
         if self.generations is not None:
-            check_integer("generations", self.generations, at_least=0)
+            check_integer("generations", self.generations, at_least=0, at_most=MOST_GENERATIONS)
         check_real("crossover", self.crossover, at_most=1.0)
         check_warm_starts(self.warm_starts, self._warm_start_names)
         check_choice("backend", self.backend, BACKENDS)

@@ -37,8 +37,9 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
         and of a DEOCT tree over all samples, and a CART tree over the samples of the node.
         The result is never worse than any of the first two that is named.
     time_limit : float or None, default=None
-        Seconds after which the best tree so far is kept. A limit that strikes makes the
-        result depend on the machine.
+        Seconds after which the best tree so far is kept. It is looked at between pieces of
+        work: sorting the data, a CART tree and one generation always run. A limit that
+        strikes makes the result depend on the machine.
     random_state : int, RandomState instance or None, default=None
         The seed. One seed, one tree, with any number of threads.
     n_jobs : int or None, default=None
