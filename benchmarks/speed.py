@@ -61,7 +61,7 @@ def seconds_of(work: Callable[[], object], *, at_least: float = 1.0, most: int =
 
 
 def race_evolutions(
-    samples: SampleSet, depth: int, n_rounds: int = 5
+    samples: SampleSet, depth: int, n_rounds: int = 9
 ) -> tuple[float, float, tuple[NDArray, NDArray]]:
     """Time normal-mode runs, layout included, on one thread and on two, by turns.
 
@@ -117,7 +117,7 @@ def engine() -> Table:
     return (
         "A normal-mode run of differential evolution (100 individuals, 600 generations), "
         "10 features: the paper's Algorithm 1 row by row, compiled (one core), and the bitset "
-        "engine, layout included, on one core and two by turns (medians of 5). Seconds and "
+        "engine, layout included, on one core and two by turns (medians of 9). Seconds and "
         "ratios; the traversal's seconds are those of the trees of the first and the last "
         "generation, scaled to all 601.",
         ["rows", "depth", "traversal", "engine", "2 threads", "speed-up", "2 threads / 1"],

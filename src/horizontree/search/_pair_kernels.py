@@ -37,12 +37,11 @@ STRIP_WORK = 200_000  # cuts times roots: above it an interval of roots is halve
 
 
 @njit(nogil=True, cache=True)
-def _mass(order_f, class_of, n_classes, mass):
+def _mass(order_f, begin, n, class_of, n_classes, mass):
     """Measure each sample's share of a bin: half by count, half by impurity around it.
 
     Returns the number of distinct values.
     """
-    n = order_f.shape[0]
     counts = np.zeros(n_classes, np.int64)
     n_distinct = 0
     impurity = 0
@@ -51,8 +50,8 @@ def _mass(order_f, class_of, n_classes, mass):
         for k in range(n_classes):
             counts[k] = 0
         for j in range(first, end):
-            n_distinct += order_f[j] & TIED == 0
-            counts[class_of[order_f[j] & SAMPLE]] += 1
+            n_distinct += order_f[begin + j] & TIED == 0
+            counts[class_of[order_f[begin + j] & SAMPLE]] += 1
         largest = 0
         for k in range(n_classes):
             largest = max(largest, counts[k])
@@ -67,24 +66,26 @@ def _mass(order_f, class_of, n_classes, mass):
 
 
 @njit(nogil=True, cache=True)
-def make_bins(order, class_of, n_classes, codes, n_bins, left_of, is_open):
-    """Cut each feature into bins of about equal mass; equal values stay together.
+def make_bins(
+    order, begin, end, class_of, n_classes, slot_of, most, codes, n_bins, left_of, is_open
+):
+    """Cut each feature into at most ``most`` bins of about equal mass; ties stay together.
 
-    ``codes[f, sample]`` is the bin, ``left_of[f, b]`` the number of samples in bins below
-    ``b``, and ``is_open[f, b]`` tells whether bin ``b`` holds more than one value.
+    The samples are those from ``begin`` to ``end`` of each row of ``order``.
+    ``codes[f, slot_of[sample]]`` is the bin, ``left_of[f, b]`` the number of samples in bins
+    below ``b``, and ``is_open[f, b]`` tells whether bin ``b`` holds more than one value.
     """
-    n = order.shape[1]
-    most = is_open.shape[1]
+    n = end - begin
     mass = np.empty((n + WINDOW - 1) // WINDOW)
     for f in range(order.shape[0]):
-        n_distinct = _mass(order[f], class_of, n_classes, mass)
+        n_distinct = _mass(order[f], begin, n, class_of, n_classes, mass)
         b = 0
         seen = 0.0
         left_of[f, 0] = 0
         is_open[f, 0] = False
         for j in range(n):
-            sample = order[f, j] & SAMPLE
-            if j > 0 and order[f, j] & TIED == 0:
+            entry = order[f, begin + j]
+            if j > 0 and entry & TIED == 0:
                 if b + 1 < most and (n_distinct <= most or seen * most >= b + 1):
                     b += 1
                     left_of[f, b] = j
@@ -92,7 +93,7 @@ def make_bins(order, class_of, n_classes, codes, n_bins, left_of, is_open):
                 else:
                     is_open[f, b] = True
             seen += mass[j // WINDOW]
-            codes[f, sample] = b
+            codes[f, slot_of[entry & SAMPLE]] = b
         n_bins[f] = b + 1
         left_of[f, b + 1] = n
 
@@ -213,12 +214,12 @@ def _hope_across(p00, p01, m10, m11, before, here, n_g, low_g, high_g):
 
 
 @njit(nogil=True, cache=True)
-def _scan(tables, n_f, n_g, open_f, open_g, min_samples_leaf, rows, out_f, out_g):
+def _scan(tables, n_f, n_g, open_f, open_g, min_samples_leaf, with_hope, rows, out_f, out_g):
     """Fill what either feature achieves and may hope for above the other.
 
     ``out_f[0, side, b]`` is achieved and ``out_f[1, side, b]`` optimistic, for the samples
     below (side 0) and above (side 1) boundary ``b`` of ``f`` when ``g`` splits them.
-    The last of the tables counts all classes.
+    The last of the tables counts all classes. ``with_hope`` asks for the optimistic ones.
     """
     n_classes = tables.shape[0] - 1
     for kind in range(2):
@@ -250,8 +251,10 @@ def _scan(tables, n_f, n_g, open_f, open_g, min_samples_leaf, rows, out_f, out_g
                 )  # fmt: skip
             out_f[0, 0, b] = low
             out_f[0, 1, b] = high
-            if min_samples_leaf > 1:  # a leaf too small here may grow inside the interval
+            if min_samples_leaf > 1 and with_hope:  # a leaf may grow inside the interval
                 low, high = _achieve(m00, m01, m10, m11, n_g, out_g[1, 0], out_g[1, 1])
+        if not with_hope:
+            continue
         low, high = _hope_along(
             m00, m01, m10, m11, counts[b], counts[n_f], n_g, open_g, low, high
         )
@@ -270,7 +273,7 @@ def _scan(tables, n_f, n_g, open_f, open_g, min_samples_leaf, rows, out_f, out_g
 
 
 @njit(nogil=True, cache=True)
-def scan_pairs(codes, first, last, n_bins, is_open, min_samples_leaf, pairs, out):
+def scan_pairs(codes, first, last, n_bins, is_open, min_samples_leaf, with_hope, pairs, out):
     """Count and scan pairs of features; ``out[f, g, kind, side, b]`` as in `_scan`.
 
     The samples are ``first[k]`` to ``last[k]`` of each class ``k``.
@@ -295,18 +298,28 @@ def scan_pairs(codes, first, last, n_bins, is_open, min_samples_leaf, pairs, out
                 here = tables[k, b]
                 for c in range(n_g + 1):
                     counts[c] = np.int32(counts[c] + here[c])
-        _scan(tables, n_f, n_g, is_open[f], is_open[g], min_samples_leaf, rows, out[f, g], out[g, f])
+        _scan(
+            tables, n_f, n_g, is_open[f], is_open[g], min_samples_leaf, with_hope, rows,
+            out[f, g], out[g, f],
+        )  # fmt: skip
 
 
 # ------------------------------------------------------------------------- costs of a side
 
 
 @njit(nogil=True, cache=True)
-def leaf_errors(codes, first, last, n_bins, out):
-    """Fill ``out[f, side, b]``: the errors of one leaf below or above a boundary."""
+def count_bins(codes, first, last, n_bins, left_of, errors, purity):
+    """Fill the samples ``left_of[f, b]`` a boundary and the ``errors[f, side, b]`` of a leaf.
+
+    ``purity[f, b]`` is higher the lower the gini impurity of the two sides.
+    """
     n_classes = first.shape[0]
+    most = left_of.shape[1]
+    counts = np.empty((most, n_classes), np.int64)
     for f in range(codes.shape[0]):
-        counts = np.zeros((n_bins[f] + 1, n_classes), np.int64)
+        for b in range(n_bins[f] + 1):
+            for k in range(n_classes):
+                counts[b, k] = 0
         for k in range(n_classes):
             for i in range(first[k], last[k]):
                 counts[codes[f, i] + 1, k] += 1
@@ -315,26 +328,31 @@ def leaf_errors(codes, first, last, n_bins, out):
                 counts[b + 1, k] += counts[b, k]
         for b in range(n_bins[f] + 1):
             low, high, low_most, high_most = 0, 0, 0, 0
+            low_squares, high_squares = 0, 0
             for k in range(n_classes):
                 above = counts[n_bins[f], k] - counts[b, k]
                 low += counts[b, k]
                 high += above
+                low_squares += counts[b, k] * counts[b, k]
+                high_squares += above * above
                 low_most = max(low_most, counts[b, k])
                 high_most = max(high_most, above)
-            out[f, 0, b] = low - low_most
-            out[f, 1, b] = high - high_most
+            purity[f, b] = low_squares / max(1, low) + high_squares / max(1, high)
+            left_of[f, b] = low
+            errors[f, 0, b] = low - low_most
+            errors[f, 1, b] = high - high_most
 
 
 @njit(nogil=True, cache=True)
-def side_costs(found, left_of, n_bins, errors, split_cost, out):
+def side_costs(found, left_of, n_bins, errors, split_cost, n_kinds, out):
     """Fill ``out[kind, f, side, b]``: the cost of a side as a leaf or with one split.
 
-    ``found[f, g, kind, side, b]`` comes from `scan_pairs`, ``errors`` from `leaf_errors`.
+    ``found[f, g, kind, side, b]`` comes from `scan_pairs`, ``errors`` from `count_bins`.
     """
     n_features = n_bins.shape[0]
     for f in range(n_features):
         n = left_of[f, n_bins[f]]
-        for kind in range(2):
+        for kind in range(n_kinds):
             for side in range(2):
                 for b in range(n_bins[f] + 1):
                     correct = NONE
@@ -348,17 +366,48 @@ def side_costs(found, left_of, n_bins, errors, split_cost, out):
 
 
 @njit(nogil=True, cache=True)
-def best_root(costs, left_of, n_bins, split_cost, min_samples_leaf):
-    """Return the cheapest root at a boundary of bins: cost, feature, samples on the left."""
-    best, best_f, best_left = np.int64(1) << 62, -1, 0
+def best_root(costs, left_of, n_bins, purity, split_cost, min_samples_leaf):
+    """Return the cheapest root at a boundary of bins: cost, feature, boundary.
+
+    Equal cost: the purer sides; equal again: the first feature, the lowest boundary.
+    """
+    best, best_f, best_b = np.int64(1) << 62, -1, 0
     for f in range(n_bins.shape[0]):
         n = left_of[f, n_bins[f]]
         for b in range(1, n_bins[f]):
             if min(left_of[f, b], n - left_of[f, b]) >= min_samples_leaf:
                 cost = split_cost + costs[0, f, 0, b] + costs[0, f, 1, b]
-                if cost < best:
-                    best, best_f, best_left = cost, f, left_of[f, b]
-    return best, best_f, best_left
+                if cost < best or (cost == best and purity[f, b] > purity[best_f, best_b]):
+                    best, best_f, best_b = cost, f, b
+    return best, best_f, best_b
+
+
+@njit(nogil=True, cache=True)
+def lower_bound(costs, n_bins, is_open, split_cost):
+    """Return a cost that no root at all, boundary of bins or not, is below."""
+    bound = np.int64(1) << 62
+    for f in range(n_bins.shape[0]):
+        for b in range(n_bins[f]):
+            end = b + 1 if is_open[f, b] else b
+            if end > 0:
+                bound = min(bound, split_cost + costs[1, f, 0, b] + costs[1, f, 1, end])
+    return bound
+
+
+@njit(nogil=True, cache=True)
+def sort_within_classes(order_f, class_of, first, codes, out, position):
+    """Copy the codes with the samples of each class in the order of one feature.
+
+    ``position[i]`` is where the ``i``-th of them stands in that order.
+    """
+    fill = first.copy()
+    for j in range(order_f.shape[0]):
+        sample = order_f[j] & SAMPLE
+        k = class_of[sample]
+        position[fill[k]] = j
+        for f in range(codes.shape[0]):
+            out[f, fill[k]] = codes[f, sample]
+        fill[k] += 1
 
 
 # ------------------------------------------------------------------- from bins to the optimum
@@ -693,3 +742,179 @@ def close(
             if root >= 0:
                 best_f, best_left = f, root
     return best, best_f, best_left
+
+
+# ------------------------------------------------------------------- a whole tree, at once
+
+
+@njit(nogil=True, cache=True)
+def _best_stump(order, begin, end, class_of, n_classes, min_samples_leaf, counts, most_above):
+    """Return the exact best single split of some samples: errors, feature, samples on the left.
+
+    The samples are those from ``begin`` to ``end`` of each row of ``order``.
+    """
+    n = end - begin
+    best, best_f, best_left = n + 1, -1, 0
+    for f in range(order.shape[0]):
+        row = order[f]
+        for k in range(n_classes):
+            counts[k] = 0
+        most = 0
+        for j in range(n - 1, -1, -1):
+            most_above[j] = most
+            k = class_of[row[begin + j] & SAMPLE]
+            counts[k] += 1
+            most = max(most, counts[k])
+        if most == n:
+            return 0, -1, 0
+        for k in range(n_classes):
+            counts[k] = 0
+        most = 0
+        for j in range(n - 1):
+            k = class_of[row[begin + j] & SAMPLE]
+            counts[k] += 1
+            most = max(most, counts[k])
+            if row[begin + j + 1] & TIED == 0 and n - most - most_above[j] < best:
+                if j + 1 >= min_samples_leaf and n - j - 1 >= min_samples_leaf:
+                    best, best_f, best_left = n - most - most_above[j], f, j + 1
+    return best, best_f, best_left
+
+
+@njit(nogil=True, cache=True)
+def _divide(order, begin, end, is_left, out, middle):
+    """Copy the orders of a node into those of its two children, one after the other."""
+    for f in range(order.shape[0]):
+        low = begin
+        high = middle
+        low_is_new = True
+        high_is_new = True
+        for j in range(begin, end):
+            entry = order[f, j]
+            sample = entry & SAMPLE
+            if entry & TIED == 0:
+                low_is_new = True
+                high_is_new = True
+            if is_left[sample]:
+                out[f, low] = sample if low_is_new else entry
+                low += 1
+                low_is_new = False
+            else:
+                out[f, high] = sample if high_is_new else entry
+                high += 1
+                high_is_new = False
+
+
+FEATURE, CUT_SAMPLE, LEFT, N_ERRORS = range(4)  # columns of the nodes that `complete` returns
+
+
+@njit(nogil=True, cache=True)
+def n_bins_for(n_samples, most):
+    """Return how many bins are worth their cells for so many samples."""
+    return int(min(most, max(8, 1.5 * np.sqrt(n_samples))))
+
+
+@njit(nogil=True, cache=True)
+def complete(order, class_of, n_classes, depth, most_bins, split_cost, min_samples_leaf):
+    """Grow a tree in which each root is that of the best binned tree of depth two.
+
+    Splits at the last level are exact.
+
+    Returns
+    -------
+    nodes : int64 array, shape (n_nodes, 4)
+        Of each node the feature (-1 at a leaf), the sample with the highest value on the
+        left, the left child (the right one is the next), and the errors as a leaf.
+    """
+    n_features, n = order.shape
+    pairs = np.empty((n_features * (n_features + 1) // 2, 2), np.int64)
+    codes = np.empty((n_features, n), np.uint8)
+    n_bins = np.empty(n_features, np.int64)
+    left_of = np.empty((n_features, most_bins + 1), np.int64)
+    is_open = np.empty((n_features, most_bins), np.bool_)
+    found = np.empty((n_features, n_features, 2, 2, most_bins + 1), np.int32)
+    errors = np.empty((n_features, 2, most_bins + 1), np.int64)
+    purity = np.empty((n_features, most_bins + 1), np.float64)
+    costs = np.empty((2, n_features, 2, most_bins + 1), np.int64)
+    slot_of = np.empty(n, np.int64)
+    is_left = np.empty(n, np.bool_)
+    counts = np.zeros(n_classes, np.int64)
+    first = np.empty(n_classes, np.int64)
+    last = np.empty(n_classes, np.int64)
+    scratch = np.empty(n, np.int64)
+
+    nodes = np.full((2 ** (depth + 1), 4), -1, np.int64)
+    begin_of = np.zeros(2 ** (depth + 1), np.int64)
+    end_of = np.zeros(2 ** (depth + 1), np.int64)
+    end_of[0] = n
+    n_nodes = 1
+    level_begin = 0
+    target = np.empty_like(order)
+    spare = np.empty_like(order)
+    for level in range(depth + 1):
+        level_end = n_nodes
+        for node in range(level_begin, level_end):
+            begin = begin_of[node]
+            end = end_of[node]
+            size = end - begin
+            for k in range(n_classes):
+                counts[k] = 0
+            for j in range(begin, end):
+                counts[class_of[order[0, j] & SAMPLE]] += 1
+            most = 0
+            for k in range(n_classes):
+                most = max(most, counts[k])
+            nodes[node, N_ERRORS] = size - most
+            if most == size or size < 2 * min_samples_leaf or level == depth:
+                continue
+            if level == depth - 1:
+                _, f, n_left = _best_stump(
+                    order, begin, end, class_of, n_classes, min_samples_leaf, counts, scratch
+                )
+            else:
+                filled = 0
+                for k in range(n_classes):
+                    first[k] = filled
+                    last[k] = filled
+                    filled += counts[k]
+                for j in range(begin, end):
+                    sample = order[0, j] & SAMPLE
+                    slot_of[sample] = last[class_of[sample]]
+                    last[class_of[sample]] += 1
+                make_bins(
+                    order, begin, end, class_of, n_classes, slot_of, n_bins_for(size, most_bins),
+                    codes, n_bins, left_of, is_open,
+                )  # fmt: skip
+                n_pairs = 0
+                for f in range(n_features):
+                    for g in range(f, n_features):
+                        if n_bins[f] > 1 and n_bins[g] > 1:
+                            pairs[n_pairs, 0] = f
+                            pairs[n_pairs, 1] = g
+                            n_pairs += 1
+                        else:
+                            found[f, g] = NONE
+                            found[g, f] = NONE
+                scan_pairs(
+                    codes, first, last, n_bins, is_open, min_samples_leaf, False,
+                    pairs[:n_pairs], found,
+                )  # fmt: skip
+                count_bins(codes, first, last, n_bins, left_of, errors, purity)
+                side_costs(found, left_of, n_bins, errors, split_cost, 1, costs)
+                _, f, b = best_root(costs, left_of, n_bins, purity, split_cost, min_samples_leaf)
+                n_left = left_of[f, b]
+            if f < 0:
+                continue
+            for j in range(begin, end):
+                is_left[order[f, j] & SAMPLE] = j - begin < n_left
+            _divide(order, begin, end, is_left, target, begin + n_left)
+            nodes[node, FEATURE] = f
+            nodes[node, CUT_SAMPLE] = order[f, begin + n_left - 1] & SAMPLE
+            nodes[node, LEFT] = n_nodes
+            begin_of[n_nodes] = begin
+            end_of[n_nodes] = begin + n_left
+            begin_of[n_nodes + 1] = begin + n_left
+            end_of[n_nodes + 1] = end
+            n_nodes += 2
+        level_begin = level_end
+        order, target, spare = target, spare, target  # the caller's order stays as it is
+    return nodes[:n_nodes].copy()

@@ -1,4 +1,8 @@
-"""The exact best tree of depth two."""
+"""The best tree of depth two: over bins with a bound, and exactly.
+
+    samples ──cut_into_bins──► Bins ──solve_bins──► a tree over boundaries of bins, and a bound
+                                    ──solve_depth_two──► the optimum over all cuts
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from horizontree.objective import Objective
 from horizontree.search._pair_kernels import (
     best_root,
     close,
-    leaf_errors,
+    count_bins,
+    lower_bound,
     make_bins,
     scan_pairs,
     side_costs,
@@ -21,7 +26,8 @@ from horizontree.search.cart import grow_cart
 from horizontree.search.splits import Split
 from horizontree.threads import Map
 
-_MOST_BINS = 128
+MOST_BINS = 128
+_SAMPLES_PER_BIN = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,98 +40,160 @@ class Bins:
         The bin of each sample.
     n_bins : int64 array of shape (n_features,)
         Bins of each feature.
-    left_of : int64 array of shape (n_features, most + 1)
-        Samples in the bins below each boundary.
     is_open : bool array of shape (n_features, most)
         Whether a bin holds more than one value.
+    left_of : int64 array of shape (n_features, most + 1)
+        Samples below each boundary.
     """
 
     codes: NDArray[np.uint8]
     n_bins: NDArray[np.int64]
-    left_of: NDArray[np.int64]
     is_open: NDArray[np.bool_]
+    left_of: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, samples: SampleSet, most: int) -> Bins:
-        """Cut every feature into at most ``most`` bins."""
-        n_features, n_samples = samples.order.shape
-        bins = cls(
-            codes=np.empty((n_features, n_samples), dtype=np.uint8),
-            n_bins=np.empty(n_features, dtype=np.int64),
-            left_of=np.zeros((n_features, most + 1), dtype=np.int64),
-            is_open=np.zeros((n_features, most), dtype=np.bool_),
-        )
-        make_bins(
-            samples.order, samples.labels, samples.n_classes,
-            bins.codes, bins.n_bins, bins.left_of, bins.is_open,
-        )  # fmt: skip
-        return bins
+    @property
+    def most(self) -> int:
+        """The most bins that a feature may have."""
+        return self.is_open.shape[1]
 
 
-@dataclass(frozen=True)
-class DepthTwo:
-    """A tree of depth two at most, and how good any such tree could be.
+def cut_into_bins(samples: SampleSet, most: int = MOST_BINS) -> Bins:
+    """Cut every feature into at most ``most`` bins, fewer where samples are few."""
+    n_features, n_samples = samples.order.shape
+    most = int(min(most, max(8, n_samples // _SAMPLES_PER_BIN), samples.n_distinct.max()))
+    bins = Bins(
+        codes=np.empty((n_features, n_samples), dtype=np.uint8),
+        n_bins=np.empty(n_features, dtype=np.int64),
+        is_open=np.zeros((n_features, most), dtype=np.bool_),
+        left_of=np.zeros((n_features, most + 1), dtype=np.int64),
+    )
+    make_bins(
+        samples.order, 0, n_samples, samples.labels, samples.n_classes, np.arange(n_samples), most,
+        bins.codes, bins.n_bins, bins.left_of, bins.is_open,
+    )  # fmt: skip
+    return bins
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedDepthTwo:
+    """What the bins tell of all trees of depth two with a split at the root.
 
     Parameters
     ----------
     cost : int
-        Cost of the tree.
-    root : Split or None
-        The tree; None is a leaf.
+        Cost of the best tree whose splits are at boundaries of bins.
+    feature, boundary : int
+        Its root; -1 when no root is allowed.
     bound : int
-        No tree of depth two is cheaper; equal to ``cost`` when that is proven.
+        No tree, at boundaries or not, is cheaper.
+    found, errors, costs : arrays
+        The tables behind it, as the kernels make them.
     """
 
     cost: int
-    root: Split | None
+    feature: int
+    boundary: int
     bound: int
+    found: NDArray[np.int32]
+    errors: NDArray[np.int64]
+    costs: NDArray[np.int64]
+
+
+def solve_bins(
+    bins: Bins,
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    objective: Objective,
+    run: Map = map,
+) -> BinnedDepthTwo:
+    """Solve the binned problem of the samples ``first[k]`` to ``last[k]`` of each class."""
+    n_features = len(bins.n_bins)
+    found = np.empty((n_features, n_features, 2, 2, bins.most + 1), dtype=np.int32)
+    pairs = np.stack(np.triu_indices(n_features), axis=1)
+
+    def scan(chunk: NDArray[np.intp]) -> None:
+        scan_pairs(
+            bins.codes, first, last, bins.n_bins, bins.is_open, objective.min_samples_leaf,
+            True, chunk, found,
+        )  # fmt: skip
+
+    for _ in run(scan, np.array_split(pairs, min(16, len(pairs))) if run is not map else [pairs]):
+        pass
+    left_of = np.empty((n_features, bins.most + 1), dtype=np.int64)
+    errors = np.empty((n_features, 2, bins.most + 1), dtype=np.int64)
+    purity = np.empty(left_of.shape)
+    count_bins(bins.codes, first, last, bins.n_bins, left_of, errors, purity)
+    costs = np.empty((2, *errors.shape), dtype=np.int64)
+    side_costs(found, left_of, bins.n_bins, errors, objective.split_cost, 2, costs)
+    cost, feature, boundary = best_root(
+        costs, left_of, bins.n_bins, purity, objective.split_cost, objective.min_samples_leaf
+    )
+    bound = lower_bound(costs, bins.n_bins, bins.is_open, objective.split_cost)
+    return BinnedDepthTwo(cost, feature, boundary, bound, found, errors, costs)
+
+
+@dataclass(frozen=True)
+class DepthTwo:
+    """The exact best tree of depth two.
+
+    Parameters
+    ----------
+    cost : int
+        Its cost.
+    feature, n_left : int
+        Its root, a feature and the number of samples on the left; -1 when it is a leaf.
+    is_found : bool
+        Whether there is such a tree below the limit; otherwise ``cost`` is the limit.
+    """
+
+    cost: int
+    feature: int
+    n_left: int
+    is_found: bool = True
 
 
 def solve_depth_two(
     samples: SampleSet,
     objective: Objective,
     *,
-    most_bins: int = _MOST_BINS,
+    below: int | None = None,
+    most_bins: int = MOST_BINS,
     run: Map = map,
 ) -> DepthTwo:
-    """Find the cheapest tree of depth two, exactly."""
+    """Find the cheapest tree of depth two, if it is cheaper than ``below``."""
     leaf = objective.leaf_cost(samples.class_counts)
-    if samples.is_pure or samples.n_features == 0:
-        return DepthTwo(leaf, None, leaf)
-    bins = Bins.of(samples, most_bins)
+    limit = leaf + 1 if below is None else below
+    best = DepthTwo(min(leaf, limit), -1, 0, is_found=leaf < limit)
+    if samples.is_pure or samples.n_features == 0 or best.cost == 0:
+        return best
+    bins = cut_into_bins(samples, most_bins)
     last = np.cumsum(samples.class_counts)
-    first = last - samples.class_counts
-    shape = (samples.n_features, samples.n_features, 2, 2, most_bins + 1)
-    found = np.empty(shape, dtype=np.int32)
-    upper = np.triu_indices(samples.n_features)
-    pairs = np.stack(upper, axis=1)
-    scan_pairs(
-        bins.codes, first, last, bins.n_bins, bins.is_open, objective.min_samples_leaf, pairs, found
-    )
-    errors = np.empty((samples.n_features, 2, most_bins + 1), dtype=np.int64)
-    leaf_errors(bins.codes, first, last, bins.n_bins, errors)
-    costs = np.empty((2, *errors.shape), dtype=np.int64)
-    side_costs(found, bins.left_of, bins.n_bins, errors, objective.split_cost, costs)
-    cost, feature, n_left = best_root(
-        costs, bins.left_of, bins.n_bins, objective.split_cost, objective.min_samples_leaf
-    )
-    if leaf <= cost:
-        cost, feature = leaf, -1
+    binned = solve_bins(bins, last - samples.class_counts, last, objective, run)
+    if binned.cost < best.cost:
+        n_left = int(bins.left_of[binned.feature, binned.boundary])
+        best = DepthTwo(binned.cost, binned.feature, n_left)
+    if binned.bound >= best.cost:
+        return best
     position = np.empty(samples.order.shape, dtype=np.int32)
     for f in range(samples.n_features):
         position[f, samples.order[f] & SAMPLE] = np.arange(samples.n_samples, dtype=np.int32)
-    exact_cost, exact_feature, exact_left = close(
+    cost, feature, n_left = close(
         samples.order, position, samples.labels, samples.n_classes, bins.n_bins, bins.left_of,
-        bins.is_open, found, errors, costs, objective.split_cost, objective.min_samples_leaf, cost,
+        bins.is_open, binned.found, binned.errors, binned.costs, objective.split_cost,
+        objective.min_samples_leaf, best.cost,
     )  # fmt: skip
-    if exact_feature >= 0:
-        cost, feature, n_left = exact_cost, exact_feature, exact_left
-    if feature < 0:
-        return DepthTwo(leaf, None, leaf)
-    return DepthTwo(int(cost), _with_stumps(samples, objective, feature, n_left), int(cost))
+    return best if feature < 0 else DepthTwo(cost, feature, n_left)
 
 
-def _with_stumps(samples: SampleSet, objective: Objective, feature: int, n_left: int) -> Split:
+def grow_depth_two(samples: SampleSet, objective: Objective, run: Map = map) -> Split | None:
+    """Return the exact best tree of depth two, None for a leaf."""
+    found = solve_depth_two(samples, objective, run=run)
+    if found.feature < 0:
+        return None
+    return with_stumps(samples, objective, found.feature, found.n_left)
+
+
+def with_stumps(samples: SampleSet, objective: Objective, feature: int, n_left: int) -> Split:
     """Put the exact best single split on either side of a root."""
     stumps = [
         grow_cart(

@@ -1,0 +1,142 @@
+"""Trees of depth two: the tables against counting by hand, the optimum against trying all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from horizontree.encoding import rank_samples
+from horizontree.objective import COST_SCALE, Objective
+from horizontree.search.depth_two import (
+    cut_into_bins,
+    grow_depth_two,
+    solve_bins,
+    solve_depth_two,
+)
+from horizontree.search.splits import build_tree
+from horizontree.threads import thread_map
+from problems import make_data, make_samples, small_data
+
+OBJECTIVES = st.builds(
+    Objective,
+    st.sampled_from([0, COST_SCALE // 3, COST_SCALE, 3 * COST_SCALE]),
+    st.integers(1, 5),
+)
+MOST_BINS = st.sampled_from([2, 3, 8, 128])
+
+
+def class_ranges(samples):
+    last = np.cumsum(samples.class_counts)
+    return last - samples.class_counts, last
+
+
+def n_correct(labels):
+    return int(np.bincount(labels).max()) if len(labels) else 0
+
+
+@pytest.mark.nojit
+@given(small_data(), MOST_BINS)
+def test_bins_keep_the_order_and_the_ties(data, most):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    if samples.n_features == 0:
+        return
+    bins = cut_into_bins(samples, most)
+    for f in range(samples.n_features):
+        values = X[samples.rows, samples.features[f]]
+        codes = bins.codes[f]
+        n_bins = int(bins.n_bins[f])
+        assert n_bins <= max(most, 8)
+        assert sorted(set(codes.tolist())) == list(range(n_bins))
+        for b in range(n_bins):
+            inside = values[codes == b]
+            assert bins.left_of[f, b] == np.count_nonzero(codes < b)
+            assert bins.is_open[f, b] == (len(np.unique(inside)) > 1)
+            if b:
+                assert inside.min() > values[codes == b - 1].max()
+        assert bins.left_of[f, n_bins] == len(values)
+
+
+@pytest.mark.nojit
+@given(small_data(max_samples=20, max_features=3), MOST_BINS, OBJECTIVES)
+@settings(max_examples=60)
+def test_the_tables_hold_what_counting_by_hand_gives(data, most, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    if samples.n_features == 0:
+        return
+    bins = cut_into_bins(samples, most)
+    found = solve_bins(bins, *class_ranges(samples), objective).found
+    least = objective.min_samples_leaf
+    for f in range(samples.n_features):
+        for g in range(samples.n_features):
+            values = X[samples.rows, samples.features[g]]
+            for b in range(1, bins.n_bins[f]):
+                for side in (0, 1):
+                    here = (bins.codes[f] < b) == (side == 0)
+                    at_bins = [-1]
+                    for c in range(1, bins.n_bins[g]):
+                        is_low = bins.codes[g] < c
+                        parts = samples.labels[here & is_low], samples.labels[here & ~is_low]
+                        if min(map(len, parts)) >= least or least == 1:
+                            at_bins.append(sum(map(n_correct, parts)))
+                    assert found[f, g, 0, side, b] == max(at_bins)
+                    for cut in np.unique(values)[:-1]:
+                        is_low = values <= cut
+                        parts = samples.labels[here & is_low], samples.labels[here & ~is_low]
+                        assert found[f, g, 1, side, b] >= sum(map(n_correct, parts))
+
+
+@pytest.mark.nojit
+@given(small_data(max_samples=25, max_features=3), MOST_BINS, OBJECTIVES)
+@settings(max_examples=400)
+def test_the_optimum_is_that_of_trying_every_tree(data, most, objective):
+    X, y = data
+    n_classes = int(y.max()) + 1
+    samples = rank_samples(X, y, n_classes)
+    optimum = naive.optimal_cost(X, y, 2, objective)
+    assert solve_depth_two(samples, objective, most_bins=most).cost == optimum
+    tree = build_tree(grow_depth_two(samples, objective), X, y, n_classes, objective)
+    assert objective.tree_cost(tree.n_errors, tree.n_splits) == optimum
+
+
+@given(small_data(max_samples=25, max_features=3), MOST_BINS, OBJECTIVES, st.integers(-1, 1))
+@settings(max_examples=100)
+def test_a_limit_is_beaten_or_proven(data, most, objective, above):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    optimum = naive.optimal_cost(X, y, 2, objective)
+    limit = max(0, optimum + above)
+    found = solve_depth_two(samples, objective, below=limit, most_bins=most)
+    assert found.is_found == (optimum < limit)
+    assert found.cost == min(optimum, limit)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 30])
+@pytest.mark.parametrize("n_values", [None, 6])
+def test_bins_or_no_bins_make_no_difference(n_classes, n_values):
+    samples = make_samples(900, 4, n_classes, n_values=n_values, seed=n_classes)
+    for objective in (Objective(), Objective(COST_SCALE, 20)):
+        costs = {
+            solve_depth_two(samples, objective, most_bins=most).cost for most in (8, 20, 60, 255)
+        }
+        assert len(costs) == 1
+
+
+def test_the_bound_of_the_bins_is_a_bound():
+    X, y = make_data(2000, 5, 3, seed=7)
+    samples = rank_samples(X, y, 3)
+    optimum = solve_depth_two(samples, Objective()).cost
+    for most in (8, 32, 128):
+        binned = solve_bins(cut_into_bins(samples, most), *class_ranges(samples), Objective())
+        assert binned.bound <= optimum <= binned.cost
+
+
+def test_threads_find_the_same():
+    samples = make_samples(3000, 6, 3, seed=1)
+    alone = solve_depth_two(samples, Objective())
+    with thread_map(2) as run:
+        assert solve_depth_two(samples, Objective(), run=run) == alone
