@@ -1,12 +1,18 @@
 """Near-optimal, readable classification trees on continuous features."""
 
 from horizontree._version import __version__
-from horizontree.estimators import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree.estimators import (
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 from horizontree.model_file import load_model, save_model
 
 __all__ = [
     "CARTClassifier",
     "DEOCTClassifier",
+    "HorizonTreeClassifier",
     "MHDEOCTClassifier",
     "__version__",
     "load_model",

@@ -19,7 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 from horizontree import model_schema
 from horizontree._version import __version__
 from horizontree.atomic_file import replacing
-from horizontree.estimators import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree.estimators import (
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 from horizontree.model_schema import FITTED, ModelContent, ModelFileError, encode_value
 from horizontree.tree import LEAF, Tree
 
@@ -29,6 +34,7 @@ METHODS: dict[str, type[Any]] = {
     "cart": CARTClassifier,
     "deoct": DEOCTClassifier,
     "mh-deoct": MHDEOCTClassifier,
+    "horizon": HorizonTreeClassifier,
 }
 """The estimator of each method name."""
 
@@ -62,7 +68,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, target: str | No
 
     Parameters
     ----------
-    estimator : CARTClassifier, DEOCTClassifier or MHDEOCTClassifier
+    estimator : one of the package's classifiers
         A fitted classifier.
     path : str or path-like
         The file to write.
@@ -151,7 +157,7 @@ def model_document(estimator: Any, *, target: str | None = None) -> dict[str, An
 
     Parameters
     ----------
-    estimator : CARTClassifier, DEOCTClassifier or MHDEOCTClassifier
+    estimator : one of the package's classifiers
         A fitted classifier.
     target : str, optional
         Name of the target column.

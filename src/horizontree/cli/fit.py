@@ -32,6 +32,7 @@ _PARAMETERS = {
     "depth": "max_depth",
     "min_samples_leaf": "min_samples_leaf",
     "ccp_alpha": "ccp_alpha",
+    "effort": "effort",
     "mode": "mode",
     "horizon": "horizon",
     "time_limit": "time_limit",

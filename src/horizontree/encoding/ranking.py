@@ -16,7 +16,7 @@ and would travel as a side of each split; neither is accepted yet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -116,9 +116,37 @@ class SampleSet:
 
     def split(self, feature: int, n_left: int, run: Map = map) -> tuple[SampleSet, SampleSet]:
         """Divide into the ``n_left`` samples lowest in ``feature`` and the rest."""
+        is_left = self._is_left(feature, n_left)
+        return self._subset(is_left, run), self._subset(~is_left, run)
+
+    def part(self, feature: int, n_left: int, side: int) -> SampleSet:
+        """Return one part of a split: the left one (0) or the right one (1)."""
+        is_left = self._is_left(feature, n_left)
+        return self._subset(is_left if side == 0 else ~is_left, map)
+
+    def thinned(self, most: int) -> SampleSet:
+        """Return at most ``most`` of the samples, evenly spread over each class."""
+        if self.n_samples <= most:
+            return self
+        is_kept = np.zeros(self.n_samples, dtype=np.bool_)
+        is_kept[np.linspace(0, self.n_samples - 1, most).astype(np.intp)] = True
+        return self._subset(is_kept, map)
+
+    def with_features(self, kept: NDArray[np.intp]) -> SampleSet:
+        """Return the same samples with some of the features."""
+        if len(kept) == self.n_features:
+            return self
+        return replace(
+            self,
+            features=self.features[kept],
+            order=self.order[kept],
+            n_distinct=self.n_distinct[kept],
+        )
+
+    def _is_left(self, feature: int, n_left: int) -> NDArray[np.bool_]:
         is_left = np.empty(self.n_samples, dtype=np.bool_)
         mark_first(self.order[feature], n_left, is_left)
-        return self._subset(is_left, run), self._subset(~is_left, run)
+        return is_left
 
     def _subset(self, is_kept: NDArray[np.bool_], run: Map) -> SampleSet:
         n_kept = int(np.count_nonzero(is_kept))
@@ -143,16 +171,7 @@ class SampleSet:
 
     def _without_constant_features(self) -> SampleSet:
         varies = self.n_distinct > 1
-        if varies.all():
-            return self
-        return SampleSet(
-            X=self.X,
-            rows=self.rows,
-            class_counts=self.class_counts,
-            features=self.features[varies],
-            order=self.order[varies],
-            n_distinct=self.n_distinct[varies],
-        )
+        return self.with_features(np.flatnonzero(varies))
 
 
 def rank_samples(

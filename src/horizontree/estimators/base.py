@@ -80,13 +80,13 @@ class Found:
         Candidates; the cheapest is kept (equal cost: the first).
     n_iter : int
         Generations, sweeps or the like.
-    is_exact : bool
-        Whether the cheapest candidate is proven optimal.
+    bound : int
+        A cost that no tree is below.
     """
 
     trees: list[Tree]
     n_iter: int
-    is_exact: bool = False
+    bound: int = 0
 
 
 class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -176,10 +176,10 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         self.tree_ = found.trees[costs.index(cost)]
         self.n_errors_ = self.tree_.n_errors
         self.objective_ = cost / COST_SCALE
-        is_optimal = found.is_exact or cost == 0
-        self.lower_bound_ = self.objective_ if is_optimal else 0.0
-        self.gap_ = 0.0 if is_optimal else 1.0
-        self.status_ = "optimal" if is_optimal else problem.watch.status
+        bound = min(found.bound, cost)
+        self.lower_bound_ = bound / COST_SCALE
+        self.gap_ = (cost - bound) / cost if cost else 0.0
+        self.status_ = "optimal" if bound == cost else problem.watch.status
         self.n_iter_ = found.n_iter
 
     def apply(self, X: ArrayLike) -> NDArray[np.intp]:

@@ -95,5 +95,6 @@ class CARTClassifier(BaseTreeClassifier):
             min_samples_leaf=problem.objective.min_samples_leaf,
             criterion=self.criterion,  # type: ignore[arg-type]
         )
+        tree = problem.tree_of(root)
         is_exact = self.max_depth == 1 and self.criterion == "misclassification"
-        return Found([problem.tree_of(root)], n_iter=1, is_exact=is_exact)
+        return Found([tree], n_iter=1, bound=problem.cost_of(tree) if is_exact else 0)

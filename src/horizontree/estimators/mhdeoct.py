@@ -148,8 +148,9 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
         trees = [problem.tree_of(root) for root in warm_starts.values()]
         if all(problem.cost_of(tree) > 0 for tree in trees):
             trees.append(problem.tree_of(search.grow(problem.samples, warm_starts, problem.run)))
+        is_exact = self.max_depth == 1 and problem.watch.status == "completed"
         return Found(
             trees=trees,
             n_iter=sum(evolved.n_generations for evolved in search.evolutions),
-            is_exact=self.max_depth == 1 and problem.watch.status == "completed",
+            bound=min(map(problem.cost_of, trees)) if is_exact else 0,
         )

@@ -67,24 +67,25 @@ def _mass(order_f, begin, n, class_of, n_classes, mass):
 
 @njit(nogil=True, cache=True)
 def make_bins(
-    order, begin, end, class_of, n_classes, slot_of, most, codes, n_bins, left_of, is_open
+    order, rows, begin, end, class_of, n_classes, slot_of, most, codes, n_bins, left_of, is_open
 ):
     """Cut each feature into at most ``most`` bins of about equal mass; ties stay together.
 
-    The samples are those from ``begin`` to ``end`` of each row of ``order``.
+    The features are some ``rows`` of ``order``, the samples are those from ``begin`` to ``end``.
     ``codes[f, slot_of[sample]]`` is the bin, ``left_of[f, b]`` the number of samples in bins
     below ``b``, and ``is_open[f, b]`` tells whether bin ``b`` holds more than one value.
     """
     n = end - begin
     mass = np.empty((n + WINDOW - 1) // WINDOW)
-    for f in range(order.shape[0]):
-        n_distinct = _mass(order[f], begin, n, class_of, n_classes, mass)
+    for f in range(rows.shape[0]):
+        order_f = order[rows[f]]
+        n_distinct = _mass(order_f, begin, n, class_of, n_classes, mass)
         b = 0
         seen = 0.0
         left_of[f, 0] = 0
         is_open[f, 0] = False
         for j in range(n):
-            entry = order[f, begin + j]
+            entry = order_f[begin + j]
             if j > 0 and entry & TIED == 0:
                 if b + 1 < most and (n_distinct <= most or seen * most >= b + 1):
                     b += 1
@@ -255,9 +256,7 @@ def _scan(tables, n_f, n_g, open_f, open_g, min_samples_leaf, with_hope, rows, o
                 low, high = _achieve(m00, m01, m10, m11, n_g, out_g[1, 0], out_g[1, 1])
         if not with_hope:
             continue
-        low, high = _hope_along(
-            m00, m01, m10, m11, counts[b], counts[n_f], n_g, open_g, low, high
-        )
+        low, high = _hope_along(m00, m01, m10, m11, counts[b], counts[n_f], n_g, open_g, low, high)
         out_f[1, 0, b] = low
         out_f[1, 1, b] = high
         if b > 0 and open_f[b - 1]:
@@ -316,7 +315,7 @@ def count_bins(codes, first, last, n_bins, left_of, errors, purity):
     n_classes = first.shape[0]
     most = left_of.shape[1]
     counts = np.empty((most, n_classes), np.int64)
-    for f in range(codes.shape[0]):
+    for f in range(n_bins.shape[0]):
         for b in range(n_bins[f] + 1):
             for k in range(n_classes):
                 counts[b, k] = 0
@@ -774,9 +773,10 @@ def _best_stump(order, begin, end, class_of, n_classes, min_samples_leaf, counts
             k = class_of[row[begin + j] & SAMPLE]
             counts[k] += 1
             most = max(most, counts[k])
-            if row[begin + j + 1] & TIED == 0 and n - most - most_above[j] < best:
-                if j + 1 >= min_samples_leaf and n - j - 1 >= min_samples_leaf:
-                    best, best_f, best_left = n - most - most_above[j], f, j + 1
+            is_cut = row[begin + j + 1] & TIED == 0
+            is_allowed = min_samples_leaf <= j + 1 <= n - min_samples_leaf
+            if is_cut and is_allowed and n - most - most_above[j] < best:
+                best, best_f, best_left = n - most - most_above[j], f, j + 1
     return best, best_f, best_left
 
 
@@ -810,14 +810,53 @@ FEATURE, CUT_SAMPLE, LEFT, N_ERRORS = range(4)  # columns of the nodes that `com
 @njit(nogil=True, cache=True)
 def n_bins_for(n_samples, most):
     """Return how many bins are worth their cells for so many samples."""
-    return int(min(most, max(8, 1.5 * np.sqrt(n_samples))))
+    return int(min(most, max(8, np.sqrt(n_samples))))
 
 
 @njit(nogil=True, cache=True)
-def complete(order, class_of, n_classes, depth, most_bins, split_cost, min_samples_leaf):
+def purest_features(order, begin, end, class_of, n_classes, most):
+    """Return the rows of ``order`` with the purest single splits, at most ``most``, ascending.
+
+    Features with one value are left out.
+    """
+    n_features = order.shape[0]
+    n = end - begin
+    score = np.zeros(n_features)
+    total = np.zeros(n_classes, np.int64)
+    left = np.empty(n_classes, np.int64)
+    for j in range(begin, end):
+        total[class_of[order[0, j] & SAMPLE]] += 1
+    all_squares = 0
+    for k in range(n_classes):
+        all_squares += total[k] * total[k]
+    for f in range(n_features):
+        for k in range(n_classes):
+            left[k] = 0
+        left_squares = 0
+        right_squares = all_squares
+        for j in range(n):
+            entry = order[f, begin + j]
+            if j > 0 and entry & TIED == 0:
+                score[f] = min(score[f], -(left_squares / j + right_squares / (n - j)))
+            k = class_of[entry & SAMPLE]
+            left_squares += 2 * left[k] + 1
+            right_squares -= 2 * (total[k] - left[k]) - 1
+            left[k] += 1
+    ranked = np.argsort(score, kind="mergesort")
+    n_chosen = 0
+    while n_chosen < min(most, n_features) and score[ranked[n_chosen]] < 0.0:
+        n_chosen += 1
+    return np.sort(ranked[:n_chosen])
+
+
+@njit(nogil=True, cache=True)
+def complete(
+    order, class_of, n_classes, depth, most_bins, most_features, split_cost, min_samples_leaf
+):
     """Grow a tree in which each root is that of the best binned tree of depth two.
 
-    Splits at the last level are exact.
+    Only the ``most_features`` purest features of a node are paired. Splits at the last level
+    are exact, over all features.
 
     Returns
     -------
@@ -825,7 +864,8 @@ def complete(order, class_of, n_classes, depth, most_bins, split_cost, min_sampl
         Of each node the feature (-1 at a leaf), the sample with the highest value on the
         left, the left child (the right one is the next), and the errors as a leaf.
     """
-    n_features, n = order.shape
+    n = order.shape[1]
+    n_features = min(order.shape[0], most_features)
     pairs = np.empty((n_features * (n_features + 1) // 2, 2), np.int64)
     codes = np.empty((n_features, n), np.uint8)
     n_bins = np.empty(n_features, np.int64)
@@ -880,28 +920,29 @@ def complete(order, class_of, n_classes, depth, most_bins, split_cost, min_sampl
                     sample = order[0, j] & SAMPLE
                     slot_of[sample] = last[class_of[sample]]
                     last[class_of[sample]] += 1
+                rows = purest_features(order, begin, end, class_of, n_classes, most_features)
+                if rows.shape[0] == 0:
+                    continue
                 make_bins(
-                    order, begin, end, class_of, n_classes, slot_of, n_bins_for(size, most_bins),
-                    codes, n_bins, left_of, is_open,
+                    order, rows, begin, end, class_of, n_classes, slot_of,
+                    n_bins_for(size, most_bins), codes, n_bins, left_of, is_open,
                 )  # fmt: skip
                 n_pairs = 0
-                for f in range(n_features):
-                    for g in range(f, n_features):
-                        if n_bins[f] > 1 and n_bins[g] > 1:
-                            pairs[n_pairs, 0] = f
-                            pairs[n_pairs, 1] = g
-                            n_pairs += 1
-                        else:
-                            found[f, g] = NONE
-                            found[g, f] = NONE
+                for f in range(rows.shape[0]):
+                    for g in range(f, rows.shape[0]):
+                        pairs[n_pairs, 0] = f
+                        pairs[n_pairs, 1] = g
+                        n_pairs += 1
+                here = n_bins[: rows.shape[0]]
                 scan_pairs(
-                    codes, first, last, n_bins, is_open, min_samples_leaf, False,
+                    codes, first, last, here, is_open, min_samples_leaf, False,
                     pairs[:n_pairs], found,
                 )  # fmt: skip
-                count_bins(codes, first, last, n_bins, left_of, errors, purity)
-                side_costs(found, left_of, n_bins, errors, split_cost, 1, costs)
-                _, f, b = best_root(costs, left_of, n_bins, purity, split_cost, min_samples_leaf)
+                count_bins(codes, first, last, here, left_of, errors, purity)
+                side_costs(found, left_of, here, errors, split_cost, 1, costs)
+                _, f, b = best_root(costs, left_of, here, purity, split_cost, min_samples_leaf)
                 n_left = left_of[f, b]
+                f = rows[f] if f >= 0 else f
             if f < 0:
                 continue
             for j in range(begin, end):
@@ -918,3 +959,35 @@ def complete(order, class_of, n_classes, depth, most_bins, split_cost, min_sampl
         level_begin = level_end
         order, target, spare = target, spare, target  # the caller's order stays as it is
     return nodes[:n_nodes].copy()
+
+
+@njit(nogil=True, cache=True)
+def pruned_cost(nodes, split_cost):
+    """Return the cost of what `complete` returned, without the splits that do not pay."""
+    cost = np.empty(nodes.shape[0], np.int64)
+    for node in range(nodes.shape[0] - 1, -1, -1):  # children come after their parent
+        cost[node] = nodes[node, N_ERRORS] * COST_SCALE
+        left = nodes[node, LEFT]
+        if left >= 0:
+            cost[node] = min(cost[node], split_cost + cost[left] + cost[left + 1])
+    return cost[0]
+
+
+@njit(nogil=True, cache=True)
+def best_division(order, gain, min_samples_leaf):
+    """Find the split that sends samples where they gain most.
+
+    ``gain[sample]`` is what it brings to have the sample on the left rather than on the
+    right. Returns the total over the left side, the feature (-1 for none), the samples on
+    the left. Equal totals: the first feature, the fewest samples.
+    """
+    n_features, n = order.shape
+    best, best_f, best_left = np.int64(-1) << 40, -1, 0
+    for f in range(n_features):
+        total = 0
+        for j in range(n - 1):
+            total += gain[order[f, j] & SAMPLE]
+            is_allowed = min_samples_leaf <= j + 1 <= n - min_samples_leaf
+            if total > best and is_allowed and order[f, j + 1] & TIED == 0:
+                best, best_f, best_left = total, f, j + 1
+    return best, best_f, best_left

@@ -8,12 +8,16 @@ right, and the other side's only shrinks. So for all roots from ``low`` to ``hig
 and an interval is halved, best bound first, until its bound reaches the best tree known.
 The sides are bounded by bins first; where these bounds are what keeps an interval alive, the
 side is solved exactly instead.
+
+A smallest leaf breaks the rule: a leaf too small at ``low`` may be large enough further on.
+So the bounds of intervals are those of trees whose leaves have any size.
 """
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,48 +29,30 @@ from horizontree.search.depth_two import (
     MOST_BINS,
     Bins,
     cut_into_bins,
-    grow_depth_two,
     solve_bins,
     solve_depth_two,
+    with_stumps,
 )
 from horizontree.search.splits import Split
 from horizontree.threads import Map
 
 SIDES = (0, 1)
+N_PER_ROUND = 50  # sides solved by bins in a round of the search, before anything is proven
+N_PROMISING = 8  # roots solved exactly at the end of such a round
 
 
 @dataclass
 class _Side:
-    """What is known of the best tree of depth two on one side of a root."""
+    """What is known of the best tree of depth two on one side of a root.
 
-    bound: int
-    cost: int
-
-    @property
-    def is_exact(self) -> bool:
-        return self.bound == self.cost
-
-
-@dataclass(frozen=True)
-class DepthThree:
-    """The best tree of depth three that was found.
-
-    Parameters
-    ----------
-    cost : int
-        Cost of the tree, or of what it had to beat.
-    bound : int
-        No tree of depth three is cheaper.
-    root : Split or None
-        The tree; None when nothing beat the incumbent.
-    n_solved : int
-        Trees of depth two that were solved.
+    ``bound`` is below every tree, ``bound_here`` below those with leaves of the right size,
+    and ``cost`` is that of one of these.
     """
 
-    cost: int
     bound: int
-    root: Split | None
-    n_solved: int
+    bound_here: int
+    cost: int
+    is_exact: bool = False  # whether ``bound`` is as high as it can be
 
 
 class _RootFeature:
@@ -79,23 +65,24 @@ class _RootFeature:
         self.sides: dict[tuple[int, int], _Side] = {}
         self._last = np.cumsum(samples.class_counts)
         self._first = self._last - samples.class_counts
-        self._sorted: Bins | None = None
-        self._position: NDArray[np.int32] | None = None
+
+    @cached_property
+    def _sorted(self) -> tuple[Bins, NDArray[np.int32]]:
+        """The codes with each class in the order of this feature, and their positions in it."""
+        position = np.empty(self.samples.n_samples, dtype=np.int32)
+        codes = np.empty_like(self.bins.codes)
+        sort_within_classes(
+            self.samples.order[self.feature], self.samples.labels, self._first, self.bins.codes,
+            codes, position,
+        )  # fmt: skip
+        return replace(self.bins, codes=codes), position
 
     def classes_at(self, n_left: int) -> NDArray[np.int64]:
         """Return where each class is divided by a cut, in the sorted codes."""
-        if self._position is None:
-            self._position = np.empty(self.samples.n_samples, dtype=np.int32)
-            codes = np.empty_like(self.bins.codes)
-            sort_within_classes(
-                self.samples.order[self.feature], self.samples.labels, self._first,
-                self.bins.codes, codes, self._position,
-            )  # fmt: skip
-            self._sorted = Bins(codes, self.bins.n_bins, self.bins.is_open, self.bins.left_of)
+        _, position = self._sorted
         ends = zip(self._first, self._last, strict=True)
-        return np.array(
-            [f + np.searchsorted(self._position[f:last], n_left) for f, last in ends], dtype=np.int64
-        )
+        below = [first + np.searchsorted(position[first:last], n_left) for first, last in ends]
+        return np.array(below, dtype=np.int64)
 
     def solve_side(self, n_left: int, side: int, objective: Objective, run: Map) -> _Side:
         """Bound one side of a cut by bins."""
@@ -106,10 +93,11 @@ class _RootFeature:
             counts = last - first
             leaf = objective.leaf_cost(counts)
             if leaf == 0:
-                self.sides[key] = _Side(0, 0)
+                self.sides[key] = _Side(0, 0, 0, is_exact=True)
             else:
-                binned = solve_bins(self._sorted, first, last, objective, run)
-                self.sides[key] = _Side(min(leaf, binned.bound), min(leaf, binned.cost))
+                binned = solve_bins(self._sorted[0], first, last, objective, run)
+                bound = min(leaf, binned.bound)
+                self.sides[key] = _Side(bound, bound, min(leaf, binned.cost))
         return self.sides[key]
 
     def middle_cut(self, low: int, high: int) -> int | None:
@@ -158,53 +146,106 @@ class DepthThreeSearch:
         self.best_root: tuple[int, int] | None = None
         self.run = run
         self.n_solved = 0
-        self.n_exact = 0
-        bins = cut_into_bins(samples, most_bins)
-        self.features = [_RootFeature(samples, bins, f) for f in range(samples.n_features)]
+        self.features: list[_RootFeature] = []
         self._heap: list[tuple[int, int, int, int]] = []
+        self._parked: list[tuple[int, int, int]] = []
+        self._is_proving = False
+        if samples.n_features == 0:
+            return
+        bins = cut_into_bins(samples, most_bins)
         for f in range(samples.n_features):
             ends = (0, samples.n_samples)
-            for n_left in ends:
-                for side in SIDES:
-                    if n_left == ends[side]:
-                        self.features[f].sides[n_left, side] = _Side(0, 0)
-            heapq.heappush(self._heap, (0, f, *ends))
+            feature = _RootFeature(samples, bins, f)
+            for side in SIDES:
+                feature.sides[ends[side], side] = _Side(0, 0, 0, is_exact=True)  # nobody there
+            self.features.append(feature)
+            self._heap.append((0, f, *ends))
 
     @property
     def bound(self) -> int:
         """No tree of depth three is cheaper."""
-        return min(self.best, self._heap[0][0]) if self._heap else self.best
+        open_ones = [where for _, *where in self._heap] + self._parked
+        return min([self.best, *(self._bound_of(*where) for where in open_ones)])
 
-    def advance(self, n_solves: int | None) -> None:
-        """Go on until the optimum is proven or so many more sides were solved."""
-        limit = None if n_solves is None else self.n_solved + n_solves
-        while self._heap and self._heap[0][0] < self.best:
-            if limit is not None and self.n_solved >= limit:
-                return
-            _, f, low, high = heapq.heappop(self._heap)
-            self._look_at(f, low, high)
+    def advance(self) -> None:
+        """Go on for a while.
+
+        First look where the trees found so far leave room for a better one, solving the
+        best roots exactly in between; when that brings nothing more, look wherever the
+        bounds leave room.
+        """
+        end_of_round = self.n_solved + N_PER_ROUND
+        if self._is_proving:
+            self._prove(end_of_round)
+            return
+        best = self.best
+        while self._heap and self.n_solved < end_of_round:
+            hope, f, low, high = heapq.heappop(self._heap)
+            if hope < self.best:
+                self._halve(f, low, high)
+            else:
+                self._parked.append((f, low, high))
+        self._parked = [where for where in self._parked if self._bound_of(*where) < self.best]
+        roots = [where for where in self._parked if where[1] == where[2]]
+        roots.sort(key=lambda where: (self._hope_of(*where), where))
+        for f, n_left, _ in roots[:N_PROMISING]:
+            self._solve_root(f, n_left)
+        if not self._heap:
+            self._is_proving = self.best == best
+            parked, self._parked = self._parked, []
+            for where in parked:
+                self._push(*where)
+
+    def _prove(self, end_of_round: int) -> None:
+        """Raise the lowest bound, again and again."""
+        while self._heap and self.n_solved < end_of_round:
+            bound, f, low, high = heapq.heappop(self._heap)
+            if bound >= self.best:
+                self._heap.clear()
+            else:
+                self._tighten_or_halve(f, low, high)
 
     def _push(self, f: int, low: int, high: int) -> None:
+        """Put an interval into the queue, unless its bound says no."""
         bound = self._bound_of(f, low, high)
-        if bound < self.best:
+        if bound >= self.best:
+            return
+        if self._is_proving:
             heapq.heappush(self._heap, (bound, f, low, high))
+        elif low == high:
+            self._parked.append((f, low, high))
+        else:
+            heapq.heappush(self._heap, (self._hope_of(f, low, high), f, low, high))
+
+    def _hope_of(self, f: int, low: int, high: int) -> int:
+        """Return what the best root of an interval would cost if all trees were the best."""
+        sides = self.features[f].sides
+        return self.objective.split_cost + sides[low, 0].cost + sides[high, 1].cost
 
     def _bound_of(self, f: int, low: int, high: int) -> int:
-        sides = self.features[f].sides
-        return self.objective.split_cost + sides[low, 0].bound + sides[high, 1].bound
+        left, right = self.features[f].sides[low, 0], self.features[f].sides[high, 1]
+        if low == high:
+            return self.objective.split_cost + left.bound_here + right.bound_here
+        return self.objective.split_cost + left.bound + right.bound
 
-    def _look_at(self, f: int, low: int, high: int) -> None:
+    def _tighten_or_halve(self, f: int, low: int, high: int) -> None:
         """Raise the bound of an interval of roots, or halve it."""
-        feature = self.features[f]
-        left, right = feature.sides[low, 0], feature.sides[high, 1]
-        if self.objective.split_cost + left.cost + right.cost >= self.best:
-            worst = max(SIDES, key=lambda side: (left, right)[side].cost - (left, right)[side].bound)
-            if not (left, right)[worst].is_exact:
-                self._solve_exactly(f, (low, high)[worst], worst, (right, left)[worst].bound)
+        if low == high:
+            self._solve_root(f, low)
+            return
+        sides = (self.features[f].sides[low, 0], self.features[f].sides[high, 1])
+        if self.objective.split_cost + sides[0].cost + sides[1].cost >= self.best:
+            loose = [side for side in SIDES if not sides[side].is_exact]
+            if loose:
+                side = max(loose, key=lambda side: sides[side].cost - sides[side].bound)
+                self._raise_bound(f, (low, high)[side], side, sides[1 - side].bound)
                 self._push(f, low, high)
                 return
-        if low == high:
-            return
+        self._halve(f, low, high)
+
+    def _halve(self, f: int, low: int, high: int) -> None:
+        """Look at a root in the middle, and put the halves into the queue."""
+        feature = self.features[f]
         middle = feature.middle_cut(low, high)
         if middle is None:
             return
@@ -216,18 +257,40 @@ class DepthThreeSearch:
         self._push(f, low, middle)
         self._push(f, middle, high)
 
-    def _solve_exactly(self, f: int, n_left: int, side: int, other: int) -> None:
-        """Replace the bound of one side by its exact cost, as far as that matters."""
+    def _raise_bound(self, f: int, n_left: int, side: int, other: int) -> None:
+        """Solve one side exactly, with leaves of any size, as far as that matters."""
         known = self.features[f].sides[n_left, side]
-        part = self.samples.split(f, n_left)[side]
+        any_leaf = Objective(self.objective.split_cost)
         below = self.best - self.objective.split_cost - other
-        found = solve_depth_two(part, self.objective, below=min(below, known.cost + 1))
-        known.bound = max(known.bound, found.cost)
-        known.cost = max(known.bound, min(known.cost, found.cost if found.is_found else known.cost))
+        found = solve_depth_two(self.samples.part(f, n_left, side), any_leaf, below=below)
         self.n_solved += 1
-        self.n_exact += 1
-        if (n_left, 1 - side) in self.features[f].sides:
-            self._consider(f, n_left)
+        known.bound = max(known.bound, found.cost)
+        known.is_exact = found.is_found
+        known.bound_here = max(known.bound_here, known.bound)
+        if found.is_found and self.objective.min_samples_leaf == 1:
+            known.cost = found.cost
+            if (n_left, 1 - side) in self.features[f].sides:
+                self._consider(f, n_left)
+
+    def _solve_root(self, f: int, n_left: int) -> None:
+        """Solve both sides of one root exactly, as far as that matters."""
+        sides = [self.features[f].sides[n_left, side] for side in SIDES]
+        for side in SIDES:
+            known = sides[side]
+            below = self.best - self.objective.split_cost - sides[1 - side].bound_here
+            if known.bound_here >= below:
+                return
+            if known.bound_here < known.cost:
+                part = self.samples.part(f, n_left, side)
+                found = solve_depth_two(part, self.objective, below=below)
+                self.n_solved += 1
+                known.bound_here = max(known.bound_here, found.cost)
+                if found.is_found:
+                    known.cost = found.cost
+                if self.objective.min_samples_leaf == 1:
+                    known.bound = known.bound_here
+                    known.is_exact = found.is_found
+        self._consider(f, n_left)
 
     def _consider(self, f: int, n_left: int) -> None:
         """Keep a root if its tree is the best so far."""
@@ -240,12 +303,24 @@ class DepthThreeSearch:
             self.best = cost
             self.best_root = (f, n_left)
 
-    def tree(self) -> Split | None:
-        """Return the best tree, with exact trees of depth two; None when nothing was found."""
+    @property
+    def is_done(self) -> bool:
+        """Whether the best tree, or that there is none below the limit, is proven."""
+        return not self._heap and not self._parked
+
+    def tree(self) -> tuple[int, Split | None]:
+        """Return the best tree and its cost, with exact trees of depth two."""
         if self.best_root is None:
-            return None
+            return self.best, None
         f, n_left = self.best_root
-        parts = self.samples.split(f, n_left)
-        below = [grow_depth_two(part, self.objective) for part in parts]
+        cost = self.objective.split_cost
+        below: list[Split | None] = []
+        for part in self.samples.split(f, n_left):
+            found = solve_depth_two(part, self.objective)
+            cost += found.cost
+            is_leaf = found.feature < 0
+            below.append(
+                None if is_leaf else with_stumps(part, self.objective, found.feature, found.n_left)
+            )
         cut = self.samples.value_at(f, n_left - 1)
-        return Split(int(self.samples.features[f]), cut, *below)
+        return cost, Split(int(self.samples.features[f]), cut, *below)

@@ -1,7 +1,7 @@
 """The best tree of depth two: over bins with a bound, and exactly.
 
-    samples ──cut_into_bins──► Bins ──solve_bins──► a tree over boundaries of bins, and a bound
-                                    ──solve_depth_two──► the optimum over all cuts
+samples ──cut_into_bins──► Bins ──solve_bins──► a tree over boundaries of bins, and a bound
+──solve_depth_two──► the optimum over all cuts
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Bins:
     @property
     def most(self) -> int:
         """The most bins that a feature may have."""
-        return self.is_open.shape[1]
+        return int(self.is_open.shape[1])
 
 
 def cut_into_bins(samples: SampleSet, most: int = MOST_BINS) -> Bins:
@@ -68,8 +68,8 @@ def cut_into_bins(samples: SampleSet, most: int = MOST_BINS) -> Bins:
         left_of=np.zeros((n_features, most + 1), dtype=np.int64),
     )
     make_bins(
-        samples.order, 0, n_samples, samples.labels, samples.n_classes, np.arange(n_samples), most,
-        bins.codes, bins.n_bins, bins.left_of, bins.is_open,
+        samples.order, np.arange(n_features), 0, n_samples, samples.labels, samples.n_classes,
+        np.arange(n_samples), most, bins.codes, bins.n_bins, bins.left_of, bins.is_open,
     )  # fmt: skip
     return bins
 
@@ -86,7 +86,7 @@ class BinnedDepthTwo:
         Its root; -1 when no root is allowed.
     bound : int
         No tree, at boundaries or not, is cheaper.
-    found, errors, costs : arrays
+    found, errors, costs, purity : arrays
         The tables behind it, as the kernels make them.
     """
 
@@ -97,6 +97,7 @@ class BinnedDepthTwo:
     found: NDArray[np.int32]
     errors: NDArray[np.int64]
     costs: NDArray[np.int64]
+    purity: NDArray[np.float64]
 
 
 def solve_bins(
@@ -129,7 +130,7 @@ def solve_bins(
         costs, left_of, bins.n_bins, purity, objective.split_cost, objective.min_samples_leaf
     )
     bound = lower_bound(costs, bins.n_bins, bins.is_open, objective.split_cost)
-    return BinnedDepthTwo(cost, feature, boundary, bound, found, errors, costs)
+    return BinnedDepthTwo(cost, feature, boundary, bound, found, errors, costs, purity)
 
 
 @dataclass(frozen=True)
