@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree import (
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 from horizontree.encoding import SampleSet, rank_samples
 
 Data = tuple[NDArray[np.float64], NDArray[np.intp]]
@@ -78,12 +83,14 @@ def small_data(
     return X, y
 
 
-KINDS = (CARTClassifier, DEOCTClassifier, MHDEOCTClassifier)
+KINDS = (CARTClassifier, DEOCTClassifier, MHDEOCTClassifier, HorizonTreeClassifier)
 
 
 def quick(kind: type, **changes: Any) -> Any:
     """Make a classifier whose search is short, for tests in which quality is not the point."""
     options: dict[str, Any] = {"max_depth": 3, "random_state": 0}
-    if kind is not CARTClassifier:
+    if kind in (DEOCTClassifier, MHDEOCTClassifier):
         options |= {"population_size": 20, "generations": 20}
+    if kind is HorizonTreeClassifier:
+        options |= {"effort": "quick"}
     return kind(**options | changes)

@@ -31,7 +31,7 @@ def test_the_bundled_data_are_the_published_ones():
 
 def test_the_demo_shows_both_trees_by_name(output):
     cart = output.index("CART\n----\nvariance <= ")
-    moving_horizon = output.index("MH-DEOCT\n--------\n")
+    moving_horizon = output.index("HorizonTree\n-----------\n")
     assert cart < moving_horizon
     for tree in (output[cart:moving_horizon], output[moving_horizon:]):
         assert "└── no:" in tree
@@ -45,13 +45,13 @@ def test_the_demo_fits_a_terminal_of_80_columns(output):
 
 def test_mh_deoct_makes_no_more_training_errors_than_cart_in_the_demo(output):
     rows = [line.split() for line in output.splitlines() if line.endswith(tuple("0123456789"))]
-    errors = {row[0]: int(row[1]) for row in rows if row[0] in ("CART", "MH-DEOCT")}
-    assert errors["MH-DEOCT"] < errors["CART"]
+    errors = {row[0]: int(row[1]) for row in rows if row[0] in ("CART", "HorizonTree")}
+    assert errors["HorizonTree"] < errors["CART"]
 
 
 def test_the_demo_says_what_to_type_next(output):
     assert ".venv/bin/horizontree fit YOUR.csv --target COLUMN --output model.json" in output
-    assert "MHDEOCTClassifier(max_depth=3, random_state=0).fit(X, y)" in output
+    assert "HorizonTreeClassifier(max_depth=3).fit(X, y)" in output
 
 
 def test_the_comparison_computes_accuracies_from_errors():

@@ -16,7 +16,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree import (
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 from problems import KINDS, make_data, quick
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
@@ -185,7 +189,7 @@ def test_the_fitted_attributes_are_those_of_the_contract(kind):
         "fit_time_",
         "n_iter_",
     }
-    if kind is not CARTClassifier:
+    if kind in (DEOCTClassifier, MHDEOCTClassifier):
         expected.add("backend_")
     assert {name for name in vars(model) if name.endswith("_")} == expected
     for name in expected:
@@ -203,7 +207,7 @@ def test_every_parameter_is_described(kind):
 
 
 def test_the_modes_are_those_of_the_paper(kind):
-    if kind is CARTClassifier:
+    if kind not in (DEOCTClassifier, MHDEOCTClassifier):
         assert "mode" not in kind().get_params()
         return
     X, y = make_data(40, 2, 2, n_values=3, seed=1)
@@ -218,6 +222,9 @@ def test_the_modes_are_those_of_the_paper(kind):
 
 
 def test_the_automatic_horizon_is_the_papers(kind):
+    if kind is HorizonTreeClassifier:
+        assert kind()._horizon() == 3
+        return
     if kind is not MHDEOCTClassifier:
         assert "horizon" not in kind().get_params()
         return

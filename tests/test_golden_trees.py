@@ -15,7 +15,12 @@ from typing import Any
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree import (
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 from horizontree.datasets import load_banknote
 
 FOLDER = Path(__file__).parent / "golden"
@@ -37,6 +42,11 @@ MODELS = {
     "mh-deoct": MHDEOCTClassifier(max_depth=4, random_state=1, **SHORT),
     "mh-deoct-priced": MHDEOCTClassifier(
         max_depth=4, horizon=2, random_state=2, ccp_alpha=0.005, min_samples_leaf=3, **SHORT
+    ),
+    "horizon": HorizonTreeClassifier(max_depth=4),
+    "horizon-quick": HorizonTreeClassifier(max_depth=5, horizon=2, effort="quick"),
+    "horizon-priced": HorizonTreeClassifier(
+        max_depth=4, ccp_alpha=0.005, min_samples_leaf=3, effort="quick"
     ),
 }
 

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree import (
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 from horizontree.estimators.parameters import (
     check_choice,
     check_integer,
@@ -40,14 +45,21 @@ WRONG_FOR_EVOLUTIONARY = {
     "backend": ("gpu", "CPU", None, 0),
     "random_state": (-1, "seed", 1.5, True),
 }
+WRONG_FOR_HORIZON_TREE = {
+    "max_depth": (*NOT_COUNTS, 17, 10**6),
+    "horizon": (0, 1, 4, 2.0, "3", "AUTO", None, True),
+    "effort": ("slow", "Normal", None, 1),
+    "time_limit": WRONG_FOR_EVOLUTIONARY["time_limit"],
+    "random_state": WRONG_FOR_EVOLUTIONARY["random_state"],
+}
 WRONG_FOR_MOVING_HORIZON = {"horizon": (0, -1, 4, 2.0, "3", "AUTO", None, True)}
 
 
 def wrong_values():
     """List every classifier with every parameter and every wrong value of it."""
     for kind in KINDS:
-        tables = [WRONG_FOR_ALL]
-        tables.append(WRONG_FOR_CART if kind is CARTClassifier else WRONG_FOR_EVOLUTIONARY)
+        own = {CARTClassifier: WRONG_FOR_CART, HorizonTreeClassifier: WRONG_FOR_HORIZON_TREE}
+        tables = [WRONG_FOR_ALL, own.get(kind, WRONG_FOR_EVOLUTIONARY)]
         if kind is MHDEOCTClassifier:
             tables.append(WRONG_FOR_MOVING_HORIZON)
         for table in tables:

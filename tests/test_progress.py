@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier, progress
+from horizontree import progress
 from horizontree.progress import ProgressLine
-from problems import make_data
+from problems import KINDS, make_data, quick
 
 
 class Terminal(io.StringIO):
@@ -55,11 +55,10 @@ def test_a_log_gets_whole_lines(clock):
     assert log.getvalue() == f"CART {'·' * 10} 0/0 nodes, growing, 11.0 s\nCART: 5 errors\n"
 
 
-@pytest.mark.parametrize("kind", [CARTClassifier, DEOCTClassifier, MHDEOCTClassifier])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_verbose_fit_ends_with_a_summary_on_standard_error(kind, capsys):
     X, y = make_data(80)
-    options = {} if kind is CARTClassifier else {"population_size": 8, "generations": 5}
-    model = kind(max_depth=2, verbose=1, random_state=0, **options).fit(X, y)
+    model = quick(kind, max_depth=2, verbose=1).fit(X, y)
     captured = capsys.readouterr()
     assert captured.out == ""
     *_, summary = captured.err.splitlines()
@@ -68,6 +67,6 @@ def test_a_verbose_fit_ends_with_a_summary_on_standard_error(kind, capsys):
 
 
 def test_a_quiet_fit_says_nothing(capsys):
-    CARTClassifier().fit(*make_data(40))
+    quick(KINDS[0]).fit(*make_data(40))
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""

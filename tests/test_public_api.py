@@ -13,7 +13,7 @@ import sys
 import pytest
 
 import horizontree
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from problems import KINDS
 
 MODULES = sorted(
     module.name
@@ -29,6 +29,7 @@ def test_the_package_offers_what_it_says():
     assert sorted(horizontree.__all__) == [
         "CARTClassifier",
         "DEOCTClassifier",
+        "HorizonTreeClassifier",
         "MHDEOCTClassifier",
         "__version__",
         "load_model",
@@ -67,7 +68,7 @@ def public_methods(kind: type) -> list[str]:
     return [name for name, _ in inspect.getmembers(kind) if not name.startswith("_")]
 
 
-@pytest.mark.parametrize("kind", [CARTClassifier, DEOCTClassifier, MHDEOCTClassifier])
+@pytest.mark.parametrize("kind", KINDS)
 def test_everything_public_has_a_docstring_and_every_class_an_example(kind):
     assert ">>>" in kind.__doc__
     for name in public_methods(kind):
@@ -92,7 +93,7 @@ def test_there_are_examples_to_run():
     finder = doctest.DocTestFinder()
     tests = [t for name in MODULES for t in finder.find(importlib.import_module(name))]
     with_examples = {test.name for test in tests if test.examples}
-    for kind in (CARTClassifier, DEOCTClassifier, MHDEOCTClassifier):
+    for kind in KINDS:
         assert f"{kind.__module__}.{kind.__name__}" in with_examples
 
 

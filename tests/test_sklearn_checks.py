@@ -8,7 +8,12 @@ import sys
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree import (
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 from horizontree.estimators.base import BaseTreeClassifier
 
 SHORT = {"population_size": 10, "generations": 10}
@@ -19,6 +24,8 @@ SHORT = {"population_size": 10, "generations": 10}
         CARTClassifier(),
         DEOCTClassifier(**SHORT),
         MHDEOCTClassifier(**SHORT),
+        HorizonTreeClassifier(),
+        HorizonTreeClassifier(max_depth=6, effort="quick", n_jobs=2),
         MHDEOCTClassifier(max_depth=2, horizon=1, n_jobs=2, random_state=0, **SHORT),
     ]
 )
@@ -38,5 +45,5 @@ def test_nor_is_the_check_left_out_that_needs_an_environment_variable():
         timeout=300,
     )
     assert ended.returncode == 0, ended.stdout
-    assert "4 passed" in ended.stdout
+    assert "6 passed" in ended.stdout
     assert "skipped" not in ended.stdout

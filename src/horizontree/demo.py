@@ -1,6 +1,6 @@
 """A first look: ``python -m horizontree.demo`` trains two trees and compares them.
 
-CART, the greedy method that everybody knows, and MH-DEOCT, both of depth 3, on three quarters
+CART, the greedy method that everybody knows, and HorizonTree, both of depth 3, on three quarters
 of the bundled banknote data; the last quarter is the test.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from horizontree import CARTClassifier, MHDEOCTClassifier
+from horizontree import CARTClassifier, HorizonTreeClassifier
 from horizontree.datasets import BundledDataset, load_banknote
 from horizontree.tree import Tree
 
@@ -29,11 +29,11 @@ What to type next, for a table of your own:
 or in Python:
 
   import polars as pl
-  from horizontree import MHDEOCTClassifier
+  from horizontree import HorizonTreeClassifier
 
   table = pl.read_csv("YOUR.csv")
   X, y = table.drop("COLUMN"), table["COLUMN"]
-  model = MHDEOCTClassifier(max_depth={DEPTH}, random_state={SEED}).fit(X, y)
+  model = HorizonTreeClassifier(max_depth={DEPTH}).fit(X, y)
   print(model.to_text())
 """
 
@@ -67,7 +67,7 @@ def main() -> int:
     trained = []
     for title, model in (
         ("CART", CARTClassifier(max_depth=DEPTH)),
-        ("MH-DEOCT", MHDEOCTClassifier(max_depth=DEPTH, random_state=SEED)),
+        ("HorizonTree", HorizonTreeClassifier(max_depth=DEPTH)),
     ):
         trained.append(_train(title, model, data, order[:n_train], order[n_train:]))
         print(f"{title}\n{'-' * len(title)}")
@@ -79,7 +79,7 @@ def main() -> int:
 
 def _train(
     title: str,
-    model: CARTClassifier | MHDEOCTClassifier,
+    model: CARTClassifier | HorizonTreeClassifier,
     data: BundledDataset,
     train: np.ndarray[tuple[int], np.dtype[np.intp]],
     test: np.ndarray[tuple[int], np.dtype[np.intp]],
@@ -105,18 +105,18 @@ def comparison(trained: list[Trained], n_train: int, n_test: int) -> str:
     >>> from horizontree.tree import Tree
     >>> leaf = Tree([-1], [float("nan")], [-1], [-1], [[3, 1]])
     >>> print(comparison([Trained("CART", leaf, 1, 0, 0.25)], 4, 2))
-                    training               test
-               errors  accuracy    errors  accuracy    splits  seconds
-    CART            1   75.00 %         0  100.00 %         0     0.25
+                     training               test
+                errors  accuracy    errors  accuracy    splits  seconds
+    CART             1   75.00 %         0  100.00 %         0     0.25
     """
     lines = [
-        f"{'':10} {'training':>13} {'test':>18}",
-        f"{'':10} {'errors':>6} {'accuracy':>9} {'errors':>9} {'accuracy':>9} "
+        f"{'':11} {'training':>13} {'test':>18}",
+        f"{'':11} {'errors':>6} {'accuracy':>9} {'errors':>9} {'accuracy':>9} "
         f"{'splits':>9} {'seconds':>8}",
     ]
     for one in trained:
         lines.append(
-            f"{one.title:10} {one.train_errors:6} {_accuracy(one.train_errors, n_train):>9} "
+            f"{one.title:11} {one.train_errors:6} {_accuracy(one.train_errors, n_train):>9} "
             f"{one.test_errors:9} {_accuracy(one.test_errors, n_test):>9} "
             f"{one.tree.n_splits:9} {one.seconds:8.2f}"
         )

@@ -16,6 +16,7 @@ Everything is counted in work, never in seconds, and nothing depends on the numb
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -42,12 +43,13 @@ from horizontree.search.depth_two import (
     solve_depth_two,
     with_stumps,
 )
-from horizontree.search.repair import cost_of
+from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
 from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
+_WHOLE_TREE_BINS = 96  # where the search over depth three is all there is
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
 
@@ -74,6 +76,8 @@ class Effort:
         The same for a block of a deeper tree.
     n_repairs : int
         Trials of repair.
+    n_longer_solves : int
+        What a trial of repair may solve in a block that was searched before; 0 for no trial.
     """
 
     n_features_tried: int
@@ -84,12 +88,13 @@ class Effort:
     n_solves: int | None
     n_block_solves: int
     n_repairs: int
+    n_longer_solves: int
 
 
 EFFORTS = {
-    "quick": Effort(2, 0, 32, 12, 5_000, 40, 0, 0),
-    "normal": Effort(6, 6, 64, 20, 20_000, 400, 60, 8),
-    "thorough": Effort(20, 24, 64, 40, 50_000, None, 400, 200),
+    "quick": Effort(2, 0, 32, 12, 5_000, 40, 0, 0, 0),
+    "normal": Effort(6, 6, 64, 20, 20_000, 300, 60, 24, 0),
+    "thorough": Effort(20, 24, 64, 40, 50_000, None, 400, 200, 2_000),
 }
 
 Root = tuple[int, int]
@@ -170,6 +175,7 @@ class HorizonSearch:
         self.run = run
         self.bound = 0
         self.n_decided = 0
+        self._lock = threading.Lock()
 
     def search(self, samples: SampleSet) -> Split | None:
         """Search for the best tree over all samples."""
@@ -178,9 +184,11 @@ class HorizonSearch:
             cost = cost_of(tree, samples, self.objective)
         root = _Node(samples, self.max_depth, tree, cost)
         self._grow(root, self.run)
-        if self.max_depth > self.horizon:
-            self._repair(root)
-        return root.tree()
+        if self.max_depth <= self.horizon:
+            return root.tree()
+        self._repair(root)
+        _, tree = repair(root.tree(), samples, self.max_depth, self.objective, self._narrowed)
+        return tree
 
     # ------------------------------------------------------------------------ growing
 
@@ -197,7 +205,8 @@ class HorizonSearch:
 
     def _decide(self, node: _Node, run: Map) -> tuple[_Node, ...]:
         """Split a node or make it a block; return its children."""
-        self.n_decided += 1
+        with self._lock:
+            self.n_decided += 1
         if node.parent is None or node.depth > self.horizon:
             level = self.max_depth - node.depth
             self.watch.report(f"depth {level}", 2**level - 1, 2**self.max_depth - 1, node.cost)
@@ -280,6 +289,12 @@ class HorizonSearch:
         )  # fmt: skip
         return rows
 
+    def _narrowed(self, samples: SampleSet) -> SampleSet:
+        """Leave out features when there are too many to pair."""
+        if samples.n_features <= self.effort.most_features:
+            return samples
+        return samples.with_features(self._purest(samples))
+
     def _first_roots(self, bins: Bins, binned: BinnedDepthTwo) -> list[tuple[int, int]]:
         """Return, of each feature, the best root of a tree of depth two, and the purest one."""
         cheapest = []
@@ -332,8 +347,8 @@ class HorizonSearch:
         """Find the best subtree of a node with few levels left, if it beats what is there."""
         samples = node.samples
         is_whole = node.depth == self.max_depth and (node.depth < 3 or n_solves is None)
-        if samples.n_features > self.effort.most_features and not is_whole:
-            samples = samples.with_features(self._purest(samples))
+        if not is_whole:
+            samples = self._narrowed(samples)
         if node.depth == 1:
             block = grow_cart(
                 samples,
@@ -360,7 +375,8 @@ class HorizonSearch:
         self, node: _Node, samples: SampleSet, n_solves: int | None, run: Map
     ) -> int:
         """Search over depth three; return a bound."""
-        search = DepthThreeSearch(samples, self.objective, node.cost, self.effort.most_bins, run)
+        most_bins = _WHOLE_TREE_BINS if node.parent is None else self.effort.most_bins
+        search = DepthThreeSearch(samples, self.objective, node.cost, most_bins, run)
         while not search.is_done and (n_solves is None or search.n_solved < n_solves):
             if self.watch.should_stop():
                 break
@@ -412,21 +428,38 @@ class HorizonSearch:
         if node.cost == 0 or node.depth < self.horizon:
             return False
         if node.depth == self.horizon:
-            return self.horizon == 3 and n_tried.get(node, 0) == 0
+            return self.effort.n_longer_solves > 0 and n_tried.get(node, 0) == 0
         return bool(node.trials)
 
     def _another(self, node: _Node) -> _Node | None:
         """Grow the next best root of a node, or search a block for longer."""
         other = _Node(node.samples, node.depth, node.block, node.cost, node.parent)
         if node.depth == self.horizon:
-            self._solve_block(other, 4 * self.effort.n_block_solves, map)
+            self._solve_block(other, self.effort.n_longer_solves, map)
             return other
         trial = node.trials.pop(0)
-        self._set_children(other, trial.root, trial.trees, map)
-        for child in other.children or ():
-            self._grow(child, map)
-        _add_up(other, self.objective)
+        samples, (feature, n_left) = node.samples, trial.root
+        cut = samples.value_at(feature, n_left - 1)
+        tree = Split(int(samples.features[feature]), cut, *trial.trees)
+        other.cost, other.block = repair(tree, samples, node.depth, self.objective, self._narrowed)
+        if other.cost < node.cost:
+            self._unfold(other, map)
         return other
+
+    def _unfold(self, node: _Node, run: Map) -> None:
+        """Make nodes of a subtree that was found whole, and search its blocks."""
+        block = node.block
+        if block is None or node.depth <= self.horizon:
+            return
+        feature = int((node.samples.features == block.feature).argmax())
+        root = (feature, node.samples.n_left_of_cut(feature, block.cut))
+        self._set_children(node, root, (block.left, block.right), run)
+        for child in node.children or ():
+            if child.depth > self.horizon:
+                self._unfold(child, run)
+            elif child.cost > 0 and child.samples.n_features > 0:
+                self._solve_block(child, self.effort.n_block_solves, run)
+        _add_up(node, self.objective)
 
 
 def _is_above(node: _Node, other: _Node) -> bool:

@@ -9,6 +9,8 @@ Two steps, from the root down, until neither helps:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -65,10 +67,21 @@ def _classified(
     return out
 
 
+def _keep_all(samples: SampleSet) -> SampleSet:
+    return samples
+
+
 def repair(
-    tree: Split | None, samples: SampleSet, depth: int, objective: Objective
+    tree: Split | None,
+    samples: SampleSet,
+    depth: int,
+    objective: Objective,
+    narrowed: Callable[[SampleSet], SampleSet] = _keep_all,
 ) -> tuple[int, Split | None]:
-    """Repair a tree of at most ``depth`` levels; return its cost and the tree."""
+    """Repair a tree of at most ``depth`` levels; return its cost and the tree.
+
+    ``narrowed`` leaves the features that subtrees of depth two are searched over.
+    """
     leaf = objective.leaf_cost(samples.class_counts)
     if leaf == 0 or samples.n_features == 0 or depth == 0:
         return leaf, None
@@ -80,16 +93,19 @@ def repair(
             criterion="misclassification",
         )
         return cost_of(stump, samples, objective), stump
-    if depth == 2:
-        found = solve_depth_two(samples, objective)
-        if found.feature < 0:
-            return found.cost, None
-        return found.cost, with_stumps(samples, objective, found.feature, found.n_left)
-    if tree is None:
-        return leaf, None
     best_cost, best = cost_of(tree, samples, objective), tree
+    if depth == 2:
+        few = narrowed(samples)
+        found = solve_depth_two(few, objective, below=best_cost)
+        if found.is_found:
+            best_cost = found.cost
+            is_leaf = found.feature < 0
+            best = None if is_leaf else with_stumps(few, objective, found.feature, found.n_left)
+        return best_cost, best
+    if best is None:
+        return leaf, None
     for _ in range(_MOST_PASSES):
-        cost, tree = _one_pass(best, samples, depth, objective)
+        cost, tree = _one_pass(best, samples, depth, objective, narrowed)
         if cost >= best_cost or tree is None:
             break
         best_cost, best = cost, tree
@@ -97,7 +113,11 @@ def repair(
 
 
 def _one_pass(
-    tree: Split, samples: SampleSet, depth: int, objective: Objective
+    tree: Split,
+    samples: SampleSet,
+    depth: int,
+    objective: Objective,
+    narrowed: Callable[[SampleSet], SampleSet],
 ) -> tuple[int, Split | None]:
     """Move the split of the root, then repair both sides."""
     goes_left = samples.X[samples.rows, tree.feature] <= tree.cut
@@ -112,6 +132,6 @@ def _one_pass(
         return objective.leaf_cost(samples.class_counts), None
     split = Split(int(samples.features[feature]), samples.value_at(feature, n_left - 1))
     parts = samples.split(feature, n_left)
-    left, split.left = repair(tree.left, parts[0], depth - 1, objective)
-    right, split.right = repair(tree.right, parts[1], depth - 1, objective)
+    left, split.left = repair(tree.left, parts[0], depth - 1, objective, narrowed)
+    right, split.right = repair(tree.right, parts[1], depth - 1, objective, narrowed)
     return objective.split_cost + left + right, split

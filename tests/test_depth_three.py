@@ -1,0 +1,76 @@
+"""Trees of depth three: the optimum of trying every tree, and bounds that are never wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from horizontree.encoding import rank_samples
+from horizontree.objective import COST_SCALE, Objective
+from horizontree.search.bounds import unavoidable_cost, unavoidable_errors
+from horizontree.search.depth_three import DepthThreeSearch
+from horizontree.search.splits import build_tree
+from problems import make_samples, small_data
+
+OBJECTIVES = st.builds(
+    Objective, st.sampled_from([0, COST_SCALE // 3, 3 * COST_SCALE]), st.integers(1, 4)
+)
+
+
+@given(small_data(max_samples=16, max_features=3), st.sampled_from([3, 96]), OBJECTIVES)
+@settings(max_examples=150)
+def test_the_search_ends_with_the_optimum_and_its_bound_is_never_above_it(data, most, objective):
+    X, y = data
+    n_classes = int(y.max()) + 1
+    samples = rank_samples(X, y, n_classes)
+    leaf = objective.leaf_cost(samples.class_counts)
+    optimum = naive.optimal_cost(X, y, 3, objective)
+    search = DepthThreeSearch(samples, objective, leaf, most)
+    while not search.is_done:
+        assert search.bound <= optimum <= search.best
+        search.advance()
+    assert search.bound == search.best == optimum
+    cost, root = search.tree()
+    tree = build_tree(root, X, y, n_classes, objective)
+    assert cost == objective.tree_cost(tree.n_errors, tree.n_splits) == optimum
+
+
+@given(small_data(max_samples=14, max_features=2), OBJECTIVES)
+@settings(max_examples=60)
+def test_a_tree_that_cannot_be_beaten_stays(data, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    optimum = naive.optimal_cost(X, y, 3, objective)
+    search = DepthThreeSearch(samples, objective, optimum)
+    while not search.is_done:
+        search.advance()
+    assert search.best_root is None
+    assert search.bound == search.best == optimum
+    assert search.tree() == (optimum, None)
+
+
+def test_the_bound_only_rises_and_the_cost_only_falls():
+    samples = make_samples(800, 4, 3, seed=3)
+    search = DepthThreeSearch(samples, Objective(), 800 * COST_SCALE, 16)
+    seen = [(search.bound, search.best)]
+    while not search.is_done:
+        search.advance()
+        seen.append((search.bound, search.best))
+    bounds, costs = zip(*seen, strict=True)
+    assert list(costs) == sorted(costs, reverse=True)
+    assert bounds[-1] == costs[-1]
+    assert max(bounds) <= costs[-1]
+
+
+@given(small_data(max_samples=20, max_features=2), OBJECTIVES)
+def test_errors_are_unavoidable_where_no_tree_avoids_them(data, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    groups: dict[tuple[float, ...], list[int]] = {}
+    for row, label in zip(X, y, strict=True):
+        groups.setdefault(tuple(row), []).append(label)
+    expected = sum(len(labels) - np.bincount(labels).max() for labels in groups.values())
+    assert unavoidable_errors(samples) == expected
+    assert unavoidable_cost(samples, objective) <= naive.optimal_cost(X, y, 2, objective)
