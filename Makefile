@@ -12,7 +12,7 @@ unexport HORIZONTREE_SHARED
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-nojit test-slow check format bench study study-long clean
+.PHONY: help demo test test-nojit test-slow check format bench bench-horizon study study-long clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,10 @@ format: $(VENV)/made-for-development  ## let ruff tidy up
 
 bench: $(VENV)/made-for-development  ## speed, memory and start-up; writes docs/results/speed.md
 	$(BIN)/python benchmarks/speed.py
+
+bench-horizon: $(VENV)/made-for-development  ## HorizonTree against ConTree, proven optima, large data
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pycontree
+	$(BIN)/python benchmarks/horizon.py
 
 study: $(VENV)/made-for-development  ## accuracy on the corpus, normal mode; resumable
 	$(BIN)/python benchmarks/accuracy_study.py --jobs 2

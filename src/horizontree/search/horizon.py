@@ -187,7 +187,12 @@ class HorizonSearch:
         if self.max_depth <= self.horizon:
             return root.tree()
         self._repair(root)
-        _, tree = repair(root.tree(), samples, self.max_depth, self.objective, self._narrowed)
+        if self.watch.should_stop():
+            return root.tree()
+        n_passes = 1 if samples.n_samples > self.effort.most_rows else 4
+        _, tree = repair(
+            root.tree(), samples, self.max_depth, self.objective, self._narrowed, n_passes
+        )
         return tree
 
     # ------------------------------------------------------------------------ growing
@@ -225,6 +230,9 @@ class HorizonSearch:
         is_thinned = samples.n_samples > self.effort.most_rows
         if node.block is None or is_thinned or best.cost < node.cost:
             self._set_children(node, best.root, best.trees, run)
+            if is_thinned:  # no repair up here: free the orders
+                node.trials = []
+                node.samples = samples.with_features(np.empty(0, dtype=np.intp))
         else:
             feature = int((samples.features == node.block.feature).argmax())
             root = (feature, samples.n_left_of_cut(feature, node.block.cut))

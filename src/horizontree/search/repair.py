@@ -18,10 +18,8 @@ from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.search._pair_kernels import best_division
 from horizontree.search.cart import grow_cart
-from horizontree.search.depth_two import solve_depth_two, with_stumps
+from horizontree.search.depth_two import grow_depth_two
 from horizontree.search.splits import Split
-
-_MOST_PASSES = 4
 
 
 def cost_of(tree: Split | None, samples: SampleSet, objective: Objective) -> int:
@@ -77,49 +75,85 @@ def repair(
     depth: int,
     objective: Objective,
     narrowed: Callable[[SampleSet], SampleSet] = _keep_all,
+    most_passes: int = 4,
 ) -> tuple[int, Split | None]:
     """Repair a tree of at most ``depth`` levels; return its cost and the tree.
 
-    ``narrowed`` leaves the features that subtrees of depth two are searched over.
+    Parameters
+    ----------
+    tree : Split or None
+        The tree.
+    samples : SampleSet
+        The samples at its root.
+    depth : int
+        The most levels that it may have.
+    objective : Objective
+        What is minimised.
+    narrowed : callable
+        Leaves the features that subtrees of depth two are searched over.
+    most_passes : int
+        The most times that the whole tree is gone through.
+
+    Returns
+    -------
+    cost, tree
+        Not dearer than before.
     """
-    leaf = objective.leaf_cost(samples.class_counts)
-    if leaf == 0 or samples.n_features == 0 or depth == 0:
-        return leaf, None
-    if depth == 1:
-        stump = grow_cart(
-            samples,
-            max_depth=1,
-            min_samples_leaf=objective.min_samples_leaf,
-            criterion="misclassification",
-        )
-        return cost_of(stump, samples, objective), stump
-    best_cost, best = cost_of(tree, samples, objective), tree
-    if depth == 2:
-        few = narrowed(samples)
-        found = solve_depth_two(few, objective, below=best_cost)
-        if found.is_found:
-            best_cost = found.cost
-            is_leaf = found.feature < 0
-            best = None if is_leaf else with_stumps(few, objective, found.feature, found.n_left)
-        return best_cost, best
-    if best is None:
-        return leaf, None
-    for _ in range(_MOST_PASSES):
-        cost, tree = _one_pass(best, samples, depth, objective, narrowed)
-        if cost >= best_cost or tree is None:
+    best_cost = cost_of(tree, samples, objective)
+    for _ in range(most_passes):
+        cost, repaired = _one_pass(tree, best_cost, samples, depth, objective, narrowed)
+        if cost >= best_cost:
             break
-        best_cost, best = cost, tree
-    return best_cost, best
+        best_cost, tree = cost, repaired
+    return best_cost, tree
 
 
 def _one_pass(
-    tree: Split,
+    tree: Split | None,
+    tree_cost: int,
     samples: SampleSet,
     depth: int,
     objective: Objective,
     narrowed: Callable[[SampleSet], SampleSet],
 ) -> tuple[int, Split | None]:
-    """Move the split of the root, then repair both sides."""
+    """Go through a tree once, from its root down."""
+    if tree_cost == 0 or samples.is_pure or samples.n_features == 0 or depth == 0:
+        return tree_cost, tree
+    if depth <= 2:
+        few = narrowed(samples) if depth == 2 else samples
+        found = _exact(few, depth, objective)
+        cost = cost_of(found, few, objective)
+        return (cost, found) if cost < tree_cost else (tree_cost, tree)
+    if tree is None:
+        return tree_cost, None
+    feature, n_left = _moved_split(tree, samples, objective.min_samples_leaf)
+    if feature < 0:
+        return tree_cost, tree
+    cost = objective.split_cost
+    sides: list[Split | None] = []
+    for below, part in zip((tree.left, tree.right), samples.split(feature, n_left), strict=True):
+        side_cost = cost_of(below, part, objective)
+        side_cost, side = _one_pass(below, side_cost, part, depth - 1, objective, narrowed)
+        cost += side_cost
+        sides.append(side)
+    split = Split(int(samples.features[feature]), samples.value_at(feature, n_left - 1), *sides)
+    return (cost, split) if cost < tree_cost else (tree_cost, tree)
+
+
+def _exact(samples: SampleSet, depth: int, objective: Objective) -> Split | None:
+    """Return the exact best tree of depth one or two."""
+    if depth == 2:
+        return grow_depth_two(samples, objective)
+    return grow_cart(
+        samples,
+        max_depth=1,
+        min_samples_leaf=objective.min_samples_leaf,
+        criterion="misclassification",
+    )
+
+
+def _moved_split(tree: Split, samples: SampleSet, min_samples_leaf: int) -> tuple[int, int]:
+    """Return the best split above the two subtrees of a node: feature, samples on the left."""
     goes_left = samples.X[samples.rows, tree.feature] <= tree.cut
     majority = int(samples.class_counts.argmax())
     is_right = [
@@ -127,11 +161,5 @@ def _one_pass(
         for below, is_here in ((tree.left, goes_left), (tree.right, ~goes_left))
     ]
     gain = is_right[0].astype(np.int64) - is_right[1]
-    _, feature, n_left = best_division(samples.order, gain, objective.min_samples_leaf)
-    if feature < 0:
-        return objective.leaf_cost(samples.class_counts), None
-    split = Split(int(samples.features[feature]), samples.value_at(feature, n_left - 1))
-    parts = samples.split(feature, n_left)
-    left, split.left = repair(tree.left, parts[0], depth - 1, objective, narrowed)
-    right, split.right = repair(tree.right, parts[1], depth - 1, objective, narrowed)
-    return objective.split_cost + left + right, split
+    _, feature, n_left = best_division(samples.order, gain, min_samples_leaf)
+    return feature, n_left

@@ -1,0 +1,235 @@
+"""HorizonTree against ConTree, the proven optima, CART, and large data.
+
+    python benchmarks/horizon.py                       everything
+    python benchmarks/horizon.py --only depth-2 large  some sections; no report
+
+Prints each table as soon as it is measured and writes `docs/results/horizon.md` at the end.
+Whole fits are timed, kernels already compiled. What is compared runs by turns, on one core
+each unless the table says otherwise. ConTree is `pycontree` from PyPI, which `make
+bench-horizon` installs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus import Optimum, load_optima, load_oracle, shared_folder
+from horizontree import CARTClassifier, HorizonTreeClassifier
+from machine import describe_machine
+
+SEED = 0
+REPORT = Path(__file__).resolve().parents[1] / "docs" / "results" / "horizon.md"
+Table = tuple[str, list[str], list[list[str]]]
+
+
+def timed_fit(model: Any, X: NDArray[np.float64], y: NDArray[np.intp]) -> float:
+    """Fit and return the seconds."""
+    started = time.perf_counter()
+    model.fit(X, y)
+    return time.perf_counter() - started
+
+
+def contree_errors(model: Any, X: NDArray[np.float64], y: NDArray[np.intp]) -> int:
+    return int(np.count_nonzero(model.predict(X) != y))
+
+
+def gap_in_accuracy(n_errors: int, optimum: Optimum, n_samples: int) -> float:
+    """Return the relative distance to the best accuracy, in per cent."""
+    best = n_samples - optimum.optimal_errors
+    return 100 * max(0, n_errors - optimum.optimal_errors) / best
+
+
+def oracles(depth: int) -> list[tuple[Optimum, NDArray[np.float64], NDArray[np.intp]]]:
+    """Load the data sets with a proven optimum at a depth."""
+    shared = shared_folder()
+    known = [optimum for optimum in load_optima(shared) if optimum.depth == depth]
+    return [(optimum, *load_oracle(shared, optimum.dataset)) for optimum in known]
+
+
+def against_contree(depth: int, effort: str, n_rounds: int) -> Table:
+    """Race ConTree on the oracles of a depth, by turns."""
+    from pycontree import ConTree
+
+    rows = []
+    total = {"all": [0.0, 0.0], "5,000 rows and more": [0.0, 0.0]}
+    gaps = []
+    for optimum, X, y in oracles(depth):
+        ours, theirs = [], []
+        for _ in range(n_rounds):
+            model = HorizonTreeClassifier(depth, effort=effort)
+            ours.append(timed_fit(model, X, y))
+            rival = ConTree(max_depth=depth, time_limit=3600)
+            theirs.append(timed_fit(rival, X, y))
+        seconds = statistics.median(ours), statistics.median(theirs)
+        for name, sums in total.items():
+            if name == "all" or len(y) >= 5000:
+                sums[0] += seconds[0]
+                sums[1] += seconds[1]
+        gaps.append(gap_in_accuracy(model.n_errors_, optimum, len(y)))
+        rows.append(
+            [optimum.dataset, f"{len(y):,} x {X.shape[1]}", str(optimum.optimal_errors)]
+            + [str(model.n_errors_), str(contree_errors(rival, X, y)), model.status_]
+            + [f"{gaps[-1]:.3f}", f"{seconds[0]:.3f}", f"{seconds[1]:.3f}"]
+            + [f"{seconds[1] / seconds[0]:.1f}"]
+        )
+        print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
+    for name, (ours_total, theirs_total) in total.items():
+        rows.append(
+            [f"**{name}**", "", "", "", "", ""]
+            + [f"mean {statistics.mean(gaps):.3f}, max {max(gaps):.3f}" if name == "all" else ""]
+            + [f"{ours_total:.2f}", f"{theirs_total:.2f}", f"{theirs_total / ours_total:.1f}"]
+        )
+    return (
+        f"Depth {depth}, {effort} effort, one core each, by turns (medians of {n_rounds}): errors, "
+        "the gap to the best accuracy in per cent, seconds, and how many times faster than "
+        "ConTree.",
+        ["data", "size", "optimum", "errors", "ConTree's", "status"]
+        + ["gap %", "seconds", "ConTree", "times"],
+        rows,
+    )
+
+
+def depth_2() -> Table:
+    return against_contree(2, "normal", 5)
+
+
+def depth_3() -> Table:
+    return against_contree(3, "normal", 1)
+
+
+def depth_3_thorough() -> Table:
+    """Prove every optimum of depth three; ConTree's seconds stand in the section before."""
+    rows = []
+    total = 0.0
+    for optimum, X, y in oracles(3):
+        model = HorizonTreeClassifier(3, effort="thorough")
+        seconds = timed_fit(model, X, y)
+        total += seconds
+        rows.append(
+            [optimum.dataset, str(optimum.optimal_errors), str(model.n_errors_), model.status_]
+            + [f"{model.lower_bound_:g}", f"{seconds:.2f}"]
+        )
+    rows.append(["**all**", "", "", "", "", f"{total:.1f}"])
+    return (
+        "Depth 3, thorough effort, one core: the optimum and its proof.",
+        ["data", "optimum", "errors", "status", "bound", "seconds"],
+        rows,
+    )
+
+
+def depth_4() -> Table:
+    """Compare with the published optima of depth four."""
+    rows = []
+    gaps: dict[str, list[float]] = {"normal": [], "thorough": []}
+    for optimum, X, y in oracles(4):
+        row = [optimum.dataset, str(optimum.optimal_errors)]
+        for effort, found in gaps.items():
+            model = HorizonTreeClassifier(4, effort=effort, time_limit=10, n_jobs=2)
+            seconds = timed_fit(model, X, y)
+            found.append(gap_in_accuracy(model.n_errors_, optimum, len(y)))
+            row += [str(model.n_errors_), f"{found[-1]:.3f}", f"{seconds:.2f}"]
+        rows.append(row)
+    means = [f"{statistics.mean(found):.4f}" for found in gaps.values()]
+    rows.append(["**mean**", "", "", means[0], "", "", means[1], ""])
+    return (
+        "Depth 4, two cores, at most 10 s: normal effort, then thorough.",
+        ["data", "optimum", *(2 * ["errors", "gap %", "seconds"])],
+        rows,
+    )
+
+
+def made_data(n_rows: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Make data with interactions of two and three features, and 10 % noise."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(n_rows, n_features))
+    is_one = X[:, 0] * X[:, 1] + X[:, 2] * (X[:, 3] > 0) + X[:, 4] * X[:, 5] * X[:, 6] / 2 > 0
+    return X, (is_one ^ (rng.random(n_rows) < 0.1)).astype(np.intp)
+
+
+FIT_IN_PROCESS = """
+import resource, sys, time
+sys.path.insert(0, {folder!r})
+from horizon import made_data
+from horizontree import CARTClassifier, HorizonTreeClassifier
+X, y = made_data(200, 7)
+HorizonTreeClassifier(5, n_jobs=2).fit(X, y)
+X, y = made_data({n_rows}, {n_features})
+model = HorizonTreeClassifier({depth}, n_jobs=2, verbose=1)
+started = time.perf_counter()
+model.fit(X, y)
+seconds = time.perf_counter() - started
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+greedy = CARTClassifier({depth}, n_jobs=2).fit(X, y)
+print(seconds, peak, model.n_errors_, greedy.n_errors_)
+"""
+
+
+def large(sizes: tuple[tuple[int, int], ...] = ((1_000_000, 10), (10_000_000, 28))) -> Table:
+    """Fit large data in fresh processes, for the memory."""
+    rows = []
+    for n_rows, n_features in sizes:
+        code = FIT_IN_PROCESS.format(
+            folder=str(Path(__file__).parent), n_rows=n_rows, n_features=n_features, depth=8
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+        )
+        seconds, peak, n_errors, n_greedy = map(float, ended.stdout.split())
+        ours, greedy = 1 - n_errors / n_rows, 1 - n_greedy / n_rows
+        rows.append(
+            [f"{n_rows:,} x {n_features}", f"{seconds:.0f}", f"{peak:,.0f}"]
+            + [f"{ours:.2%}", f"{greedy:.2%}", f"{100 * (ours / greedy - 1):+.1f}"]
+        )
+    return (
+        "Depth 8, normal effort, two cores: seconds, peak memory of the process in MB (X "
+        "included), training accuracy, CART's, and the relative gain in per cent.",
+        ["data", "seconds", "memory", "accuracy", "CART", "gain %"],
+        rows,
+    )
+
+
+SECTIONS = {
+    "depth-2": depth_2,
+    "depth-3": depth_3,
+    "depth-3-thorough": depth_3_thorough,
+    "depth-4": depth_4,
+    "large": large,
+}
+
+
+def as_markdown(table: Table) -> str:
+    sentence, header, rows = table
+    lines = [sentence, "", f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="some sections; no report")
+    arguments = parser.parse_args()
+    X, y = made_data(300, 7)
+    for effort in ("normal", "thorough"):  # load or compile the kernels
+        HorizonTreeClassifier(5, effort=effort, min_samples_leaf=2).fit(X, y)
+        HorizonTreeClassifier(3, effort=effort).fit(X, y)
+    CARTClassifier(3).fit(X, y)
+    report = [f"# HorizonTree\n\nMade by `make bench-horizon`. {describe_machine()} Seed {SEED}.\n"]
+    print(report[0], flush=True)
+    for name in arguments.only or SECTIONS:
+        text = f"## {name.capitalize()}\n\n{as_markdown(SECTIONS[name]())}"
+        print(text, flush=True)
+        report.append(text)
+    if not arguments.only:
+        REPORT.write_text("\n".join(report), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
