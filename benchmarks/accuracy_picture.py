@@ -10,6 +10,7 @@ from results_file import write_text
 LINES = {
     "cart-sklearn": ("CART", "#8a8f98"),
     "mh-deoct": ("MH-DEOCT", "#c2410c"),
+    "horizon": ("HorizonTree", "#1d4ed8"),
 }
 WIDTH, HEIGHT, MARGIN = 330, 250, 46
 PANELS = (("train", "training accuracy, %"), ("test", "test accuracy, %"))

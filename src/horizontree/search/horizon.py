@@ -234,10 +234,15 @@ class HorizonSearch:
                 node.trials = []
                 node.samples = samples.with_features(np.empty(0, dtype=np.intp))
         else:
-            feature = int((samples.features == node.block.feature).argmax())
-            root = (feature, samples.n_left_of_cut(feature, node.block.cut))
-            self._set_children(node, root, (node.block.left, node.block.right), run)
+            self._set_children_of_block(node, run)
         return node.children or ()
+
+    def _set_children_of_block(self, node: _Node, run: Map) -> None:
+        """Split a node as its block does, if that splits at all."""
+        node.block = _without_idle_splits(node.block, node.samples)
+        root = None if node.block is None else _root_of(node.block, node.samples)
+        if node.block is not None and root is not None:
+            self._set_children(node, root, (node.block.left, node.block.right), run)
 
     def _set_children(
         self, node: _Node, root: Root, trees: tuple[Split | None, Split | None], run: Map
@@ -456,18 +461,30 @@ class HorizonSearch:
 
     def _unfold(self, node: _Node, run: Map) -> None:
         """Make nodes of a subtree that was found whole, and search its blocks."""
-        block = node.block
-        if block is None or node.depth <= self.horizon:
-            return
-        feature = int((node.samples.features == block.feature).argmax())
-        root = (feature, node.samples.n_left_of_cut(feature, block.cut))
-        self._set_children(node, root, (block.left, block.right), run)
+        self._set_children_of_block(node, run)
         for child in node.children or ():
             if child.depth > self.horizon:
                 self._unfold(child, run)
             elif child.cost > 0 and child.samples.n_features > 0:
                 self._solve_block(child, self.effort.n_block_solves, run)
         _add_up(node, self.objective)
+
+
+def _root_of(tree: Split, samples: SampleSet) -> Root | None:
+    """Return the root of a tree as a place in the samples; None when it divides nothing."""
+    at = np.flatnonzero(samples.features == tree.feature)
+    if len(at) == 0:
+        return None
+    n_left = samples.n_left_of_cut(int(at[0]), tree.cut)
+    return (int(at[0]), n_left) if 0 < n_left < samples.n_samples else None
+
+
+def _without_idle_splits(tree: Split | None, samples: SampleSet) -> Split | None:
+    """Leave out splits at the top that send all samples to one side."""
+    while tree is not None and _root_of(tree, samples) is None:
+        all_go_left = samples.X[samples.rows[0], tree.feature] <= tree.cut
+        tree = tree.left if all_go_left else tree.right
+    return tree
 
 
 def _is_above(node: _Node, other: _Node) -> bool:

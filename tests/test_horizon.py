@@ -1,0 +1,111 @@
+"""The horizon search: proofs, promises, and what must not matter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+
+import naive
+from horizontree import CARTClassifier, HorizonTreeClassifier
+from horizontree.encoding import rank_samples
+from horizontree.objective import COST_SCALE, Objective
+from horizontree.search.horizon import EFFORTS, HorizonSearch
+from horizontree.search.repair import cost_of
+from horizontree.search.watch import Watch
+from horizontree.threads import thread_map
+from problems import make_data, small_data
+
+OBJECTIVES = st.builds(Objective, st.sampled_from([0, COST_SCALE // 2]), st.integers(1, 4))
+
+
+def search_for(objective=None, *, depth=4, effort="normal", run=map, **changes):
+    return HorizonSearch(
+        depth,
+        horizon=3,
+        objective=objective or Objective(),
+        effort=replace(EFFORTS[effort], **changes),
+        watch=Watch(),
+        run=run,
+    )
+
+
+@given(small_data(max_samples=14, max_features=2), st.integers(1, 3), st.integers(1, 3))
+@settings(max_examples=60)
+def test_thorough_effort_proves_the_optimum_up_to_depth_three(data, depth, least):
+    X, y = data
+    for alpha in (0.0, 0.05):
+        options = {"ccp_alpha": alpha, "min_samples_leaf": least}
+        model = HorizonTreeClassifier(depth, effort="thorough", **options).fit(X, y)
+        optimum = naive.optimal_cost(X, y, depth, Objective.from_ccp_alpha(alpha, least, len(y)))
+        assert model.objective_ == model.lower_bound_ == optimum / COST_SCALE
+        assert model.status_ == "optimal"
+
+
+@given(small_data(max_samples=14, max_features=2), st.sampled_from(["quick", "normal"]))
+@settings(max_examples=60)
+def test_a_bound_is_never_above_the_optimum(data, effort):
+    X, y = data
+    model = HorizonTreeClassifier(3, effort=effort).fit(X, y)
+    optimum = naive.optimal_cost(X, y, 3, Objective()) / COST_SCALE
+    assert model.lower_bound_ <= optimum <= model.objective_
+
+
+@given(small_data(), st.integers(1, 5), OBJECTIVES)
+@settings(max_examples=60)
+def test_a_completed_tree_costs_what_it_says(data, depth, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    cost, tree = search_for(objective)._completed(samples, depth)
+    assert cost == cost_of(tree, samples, objective)
+    assert cost <= objective.leaf_cost(samples.class_counts)
+
+
+@pytest.mark.parametrize("changes", [{}, {"most_rows": 60}, {"most_features": 2}], ids=str)
+@pytest.mark.parametrize("objective", [Objective(), Objective(COST_SCALE, 4)])
+def test_the_number_of_threads_does_not_matter(changes, objective):
+    X, y = make_data(400, 5, 3, seed=2)
+    samples = rank_samples(X, y, 3)
+    expected = search_for(objective, depth=5, **changes).search(samples)
+    assert cost_of(expected, samples, objective) < objective.leaf_cost(samples.class_counts)
+    for n_threads in (2, 3):
+        with thread_map(n_threads) as run:
+            found = search_for(objective, depth=5, run=run, **changes).search(samples)
+        assert found == expected
+
+
+def test_repair_and_more_effort_only_help():
+    X, y = make_data(500, 6, 3, seed=5)
+    samples = rank_samples(X, y, 3)
+    first = cost_of(search_for(n_repairs=0).search(samples), samples, Objective())
+    after = cost_of(search_for(n_repairs=40).search(samples), samples, Objective())
+    assert after <= first
+
+
+def test_five_hundred_features_are_no_trouble():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 500))
+    y = (X[:, 17] > 0) ^ (X[:, 401] > 0.3)
+    model = HorizonTreeClassifier(2).fit(X, y)
+    assert (model.n_errors_, model.status_) == (0, "optimal")
+    deeper = HorizonTreeClassifier(4).fit(X, y)
+    assert deeper.n_errors_ <= CARTClassifier(4).fit(X, y).n_errors_
+
+
+def test_a_time_limit_keeps_the_best_tree_so_far():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = HorizonTreeClassifier(6, effort="thorough", time_limit=1e-6).fit(X, y)
+    assert model.status_ == "time_limit"
+    assert model.n_errors_ <= CARTClassifier(6).fit(X, y).n_errors_
+
+
+def test_more_levels_never_cost_more_on_proven_depths():
+    X, y = make_data(120, 3, 3, seed=9)
+    costs = [
+        HorizonTreeClassifier(depth, effort="thorough").fit(X, y).objective_ for depth in (1, 2, 3)
+    ]
+    assert costs == sorted(costs, reverse=True)
