@@ -68,7 +68,7 @@ def _panel(table: Table, part: str, title: str, left: int) -> str:
             f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3.5" fill="{colour}"/>' for px, py in points
         ]
         parts.append(
-            f'<text x="{left + WIDTH - MARGIN}" y="{HEIGHT - MARGIN - 30 + 16 * row}" '
+            f'<text x="{left + WIDTH - MARGIN}" y="{HEIGHT - MARGIN - 46 + 16 * row}" '
             f'fill="{colour}" text-anchor="end">{name}</text>'
         )
     return "\n".join(parts)

@@ -132,9 +132,12 @@ class HorizonTreeClassifier(BaseTreeClassifier):
             watch=problem.watch,
             run=problem.run,
         )
-        greedy = grow_cart(
-            samples, max_depth=self.max_depth, min_samples_leaf=objective.min_samples_leaf
-        )
-        trees = [problem.tree_of(root) for root in (search.search(samples), greedy)]
-        bound = max(search.bound, unavoidable_cost(samples, objective))
+        trees = [problem.tree_of(search.search(samples))]
+        bound = search.bound
+        if problem.cost_of(trees[0]) > bound:  # not proven: promise what can be promised
+            greedy = grow_cart(
+                samples, max_depth=self.max_depth, min_samples_leaf=objective.min_samples_leaf
+            )
+            trees.append(problem.tree_of(greedy))
+            bound = max(bound, unavoidable_cost(samples, objective))
         return Found(trees=trees, n_iter=search.n_decided, bound=bound)

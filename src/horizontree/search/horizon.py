@@ -49,6 +49,7 @@ from horizontree.search.watch import Watch
 from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
+_EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
 _WHOLE_TREE_BINS = 96  # where the search over depth three is all there is
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
@@ -179,6 +180,14 @@ class HorizonSearch:
 
     def search(self, samples: SampleSet) -> Split | None:
         """Search for the best tree over all samples."""
+        if self.max_depth <= _EXACT_DEPTH:
+            leaf = self.objective.leaf_cost(samples.class_counts)
+            root = _Node(samples, self.max_depth, None, leaf)
+            if samples.n_features > 0:
+                self._solve_block(root, None, self.run)
+            self.bound = root.cost
+            self.n_decided = 1
+            return root.tree()
         cost, tree = self._completed(samples.thinned(self.effort.most_rows), self.max_depth)
         if samples.n_samples > self.effort.most_rows:
             cost = cost_of(tree, samples, self.objective)
