@@ -1,7 +1,7 @@
-"""A first look: ``python -m horizontree.demo`` trains two trees and compares them.
+"""A first look: ``python -m horizontree.demo`` trains three trees and compares them.
 
-CART, the greedy method that everybody knows, and HorizonTree, both of depth 3, on three quarters
-of the bundled banknote data; the last quarter is the test.
+CART, the greedy method that everybody knows, MH-DEOCT and HorizonTree, all of depth 3, on three
+quarters of the bundled banknote data; the last quarter is the test.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from horizontree import CARTClassifier, HorizonTreeClassifier
+from horizontree import CARTClassifier, HorizonTreeClassifier, MHDEOCTClassifier
 from horizontree.datasets import BundledDataset, load_banknote
 from horizontree.tree import Tree
 
@@ -50,7 +50,7 @@ class Trained:
 
 
 def main() -> int:
-    """Train both trees, print them and how they compare; return the exit code."""
+    """Train the trees, print them and how they compare; return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without line-drawing characters
     data = load_banknote()
@@ -67,6 +67,7 @@ def main() -> int:
     trained = []
     for title, model in (
         ("CART", CARTClassifier(max_depth=DEPTH)),
+        ("MH-DEOCT", MHDEOCTClassifier(max_depth=DEPTH, random_state=SEED)),
         ("HorizonTree", HorizonTreeClassifier(max_depth=DEPTH)),
     ):
         trained.append(_train(title, model, data, order[:n_train], order[n_train:]))
@@ -79,7 +80,7 @@ def main() -> int:
 
 def _train(
     title: str,
-    model: CARTClassifier | HorizonTreeClassifier,
+    model: CARTClassifier | MHDEOCTClassifier | HorizonTreeClassifier,
     data: BundledDataset,
     train: np.ndarray[tuple[int], np.dtype[np.intp]],
     test: np.ndarray[tuple[int], np.dtype[np.intp]],
