@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from corpus import Optimum, load_optima, load_oracle, shared_folder
 from horizontree import CARTClassifier, HorizonTreeClassifier
 from machine import describe_machine
+from speed import Table, as_markdown
 
 SEED = 0
 REPORT = Path(__file__).resolve().parents[1] / "docs" / "results" / "horizon.md"
-Table = tuple[str, list[str], list[list[str]]]
 
 
 def timed_fit(model: Any, X: NDArray[np.float64], y: NDArray[np.intp]) -> float:
@@ -205,12 +205,6 @@ SECTIONS = {
     "large": large,
     "very-large": very_large,
 }
-
-
-def as_markdown(table: Table) -> str:
-    sentence, header, rows = table
-    lines = [sentence, "", f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
 
 
 def main() -> None:

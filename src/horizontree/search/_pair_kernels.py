@@ -418,14 +418,16 @@ def _is_in_side(position, root, side):
 
 
 @njit(nogil=True, cache=True)
-def _side_errors(order_g, position_f, class_of, root, side, counts, most_above):
-    """Return the fewest errors when ``g`` splits one side of a root; any cut, any leaf."""
-    n = order_g.shape[0]
+def _sweep_down(order_g, position_f, class_of, root, side, counts, most_above):
+    """Fill the largest class above each position of ``g``, of the samples on one side of a root.
+
+    Returns how many these are, and their largest class.
+    """
     for k in range(counts.shape[0]):
         counts[k] = 0
     n_side = 0
     most = 0
-    for j in range(n - 1, -1, -1):
+    for j in range(order_g.shape[0] - 1, -1, -1):
         sample = order_g[j] & SAMPLE
         most_above[j] = most
         if _is_in_side(position_f[sample], root, side):
@@ -433,6 +435,14 @@ def _side_errors(order_g, position_f, class_of, root, side, counts, most_above):
             counts[k] += 1
             most = max(most, counts[k])
             n_side += 1
+    return n_side, most
+
+
+@njit(nogil=True, cache=True)
+def _side_errors(order_g, position_f, class_of, root, side, counts, most_above):
+    """Return the fewest errors when ``g`` splits one side of a root; any cut, any leaf."""
+    n = order_g.shape[0]
+    n_side, most = _sweep_down(order_g, position_f, class_of, root, side, counts, most_above)
     correct = most
     for k in range(counts.shape[0]):
         counts[k] = 0
@@ -459,18 +469,7 @@ def _promising_cuts(
     """
     n = order_g.shape[0]
     always = low if side == 0 else high
-    for k in range(counts.shape[0]):
-        counts[k] = 0
-    n_side = 0
-    most = 0
-    for j in range(n - 1, -1, -1):
-        sample = order_g[j] & SAMPLE
-        most_above[j] = most
-        if _is_in_side(position_f[sample], always, side):
-            k = class_of[sample]
-            counts[k] += 1
-            most = max(most, counts[k])
-            n_side += 1
+    n_side, _ = _sweep_down(order_g, position_f, class_of, always, side, counts, most_above)
     for k in range(counts.shape[0]):
         counts[k] = 0
     most = 0
