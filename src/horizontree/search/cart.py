@@ -63,3 +63,13 @@ def grow_cart(
             cut = float(samples.X[samples.rows[grown[node, CUT_SAMPLE]], column])
             nodes[node] = Split(column, cut, nodes[left], nodes[left + 1])
     return nodes[0]
+
+
+def best_stump(samples: SampleSet, min_samples_leaf: int = 1) -> Split | None:
+    """Return the exact best single split; None when nothing can be split."""
+    return grow_cart(
+        samples,
+        max_depth=1,
+        min_samples_leaf=min_samples_leaf,
+        criterion="misclassification",
+    )

@@ -128,6 +128,8 @@ class DepthThreeSearch:
         Only trees cheaper than this are wanted.
     most_bins : int
         Bins of each feature.
+    closes : bool
+        Whether trees of depth two are exact; without, those over bins do, and nothing is proven.
     run : callable
         ``map``, over threads if there are several.
     """
@@ -138,12 +140,14 @@ class DepthThreeSearch:
         objective: Objective,
         below: int,
         most_bins: int = MOST_BINS,
+        closes: bool = True,
         run: Map = map,
     ) -> None:
         self.samples = samples
         self.objective = objective
         self.best = below
         self.best_root: tuple[int, int] | None = None
+        self.closes = closes
         self.run = run
         self.n_solved = 0
         self.features: list[_RootFeature] = []
@@ -186,11 +190,11 @@ class DepthThreeSearch:
             else:
                 self._parked.append((f, low, high))
         self._parked = [where for where in self._parked if self._bound_of(*where) < self.best]
-        roots = [where for where in self._parked if where[1] == where[2]]
+        roots = [where for where in self._parked if where[1] == where[2] and self.closes]
         roots.sort(key=lambda where: (self._hope_of(*where), where))
         for f, n_left, _ in roots[:N_PROMISING]:
             self._solve_root(f, n_left)
-        if not self._heap:
+        if not self._heap and self.closes:
             self._is_proving = self.best == best
             parked, self._parked = self._parked, []
             for where in parked:
@@ -305,8 +309,11 @@ class DepthThreeSearch:
 
     @property
     def is_done(self) -> bool:
-        """Whether the best tree, or that there is none below the limit, is proven."""
-        return not self._heap and not self._parked
+        """Whether the best tree, or that there is none below the limit, is proven.
+
+        Without exact trees of depth two: whether there is nothing left to hope for.
+        """
+        return not self._heap and not (self._parked and self.closes)
 
     def tree(self) -> tuple[int, Split | None]:
         """Return the best tree and its cost, with exact trees of depth two."""
@@ -316,7 +323,7 @@ class DepthThreeSearch:
         cost = self.objective.split_cost
         below: list[Split | None] = []
         for part in self.samples.split(f, n_left):
-            found = solve_depth_two(part, self.objective)
+            found = solve_depth_two(part, self.objective, closes=self.closes)
             cost += found.cost
             is_leaf = found.feature < 0
             below.append(

@@ -22,7 +22,7 @@ from horizontree.search._pair_kernels import (
     scan_pairs,
     side_costs,
 )
-from horizontree.search.cart import grow_cart
+from horizontree.search.cart import best_stump
 from horizontree.search.splits import Split
 from horizontree.threads import Map
 
@@ -159,9 +159,13 @@ def solve_depth_two(
     *,
     below: int | None = None,
     most_bins: int = MOST_BINS,
+    closes: bool = True,
     run: Map = map,
 ) -> DepthTwo:
-    """Find the cheapest tree of depth two, if it is cheaper than ``below``."""
+    """Find the cheapest tree of depth two, if it is cheaper than ``below``.
+
+    Where ``closes`` is false, the cheapest one over boundaries of bins is good enough.
+    """
     leaf = objective.leaf_cost(samples.class_counts)
     limit = leaf + 1 if below is None else below
     best = DepthTwo(min(leaf, limit), -1, 0, is_found=leaf < limit)
@@ -173,7 +177,7 @@ def solve_depth_two(
     if binned.cost < best.cost:
         n_left = int(bins.left_of[binned.feature, binned.boundary])
         best = DepthTwo(binned.cost, binned.feature, n_left)
-    if binned.bound >= best.cost:
+    if binned.bound >= best.cost or not closes:
         return best
     position = np.empty(samples.order.shape, dtype=np.int32)
     for f in range(samples.n_features):
@@ -186,9 +190,11 @@ def solve_depth_two(
     return best if feature < 0 else DepthTwo(cost, feature, n_left)
 
 
-def grow_depth_two(samples: SampleSet, objective: Objective, run: Map = map) -> Split | None:
-    """Return the exact best tree of depth two, None for a leaf."""
-    found = solve_depth_two(samples, objective, run=run)
+def grow_depth_two(
+    samples: SampleSet, objective: Objective, *, closes: bool = True
+) -> Split | None:
+    """Return the best tree of depth two, None for a leaf; its last splits are exact."""
+    found = solve_depth_two(samples, objective, closes=closes)
     if found.feature < 0:
         return None
     return with_stumps(samples, objective, found.feature, found.n_left)
@@ -196,14 +202,7 @@ def grow_depth_two(samples: SampleSet, objective: Objective, run: Map = map) -> 
 
 def with_stumps(samples: SampleSet, objective: Objective, feature: int, n_left: int) -> Split:
     """Put the exact best single split on either side of a root."""
-    stumps = [
-        grow_cart(
-            part,
-            max_depth=1,
-            min_samples_leaf=objective.min_samples_leaf,
-            criterion="misclassification",
-        )
-        for part in samples.split(feature, n_left)
-    ]
+    sides = samples.split(feature, n_left)
+    stumps = [best_stump(side, objective.min_samples_leaf) for side in sides]
     cut = samples.value_at(feature, n_left - 1)
     return Split(int(samples.features[feature]), cut, *stumps)

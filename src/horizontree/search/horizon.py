@@ -33,12 +33,13 @@ from horizontree.search._pair_kernels import (
     pruned_cost,
     purest_features,
 )
-from horizontree.search.cart import grow_cart
+from horizontree.search.cart import best_stump
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import (
     BinnedDepthTwo,
     Bins,
     cut_into_bins,
+    grow_depth_two,
     solve_bins,
     solve_depth_two,
     with_stumps,
@@ -71,6 +72,9 @@ class Effort:
         and a proof, looks at all of them.
     most_rows : int
         Rows of a node that candidates are completed on.
+    most_exact_rows : int
+        Rows of a node up to which its trees of depth two are exact; beyond, they are the best
+        over bins. A tree of depth two, and a proof, is always exact.
     n_solves : int or None
         Sides that the search over depth three may solve; None for as many as a proof takes.
     n_block_solves : int
@@ -86,6 +90,7 @@ class Effort:
     most_bins: int
     most_features: int
     most_rows: int
+    most_exact_rows: int
     n_solves: int | None
     n_block_solves: int
     n_repairs: int
@@ -93,9 +98,9 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(2, 0, 32, 12, 5_000, 40, 0, 0, 0),
-    "normal": Effort(6, 6, 64, 20, 20_000, 300, 60, 24, 0),
-    "thorough": Effort(20, 24, 64, 40, 50_000, None, 400, 200, 2_000),
+    "quick": Effort(2, 0, 32, 12, 5_000, 20_000, 40, 0, 0, 0),
+    "normal": Effort(6, 6, 64, 20, 20_000, 10_000, 300, 60, 24, 0),
+    "thorough": Effort(20, 24, 64, 40, 50_000, 100_000, None, 400, 200, 2_000),
 }
 
 Root = tuple[int, int]
@@ -200,7 +205,7 @@ class HorizonSearch:
             return root.tree()
         n_passes = 1 if samples.n_samples > self.effort.most_rows else 4
         _, tree = repair(
-            root.tree(), samples, self.max_depth, self.objective, self._narrowed, n_passes
+            root.tree(), samples, self.max_depth, self.objective, self._grow_two, n_passes
         )
         return tree
 
@@ -317,6 +322,14 @@ class HorizonSearch:
             return samples
         return samples.with_features(self._purest(samples))
 
+    def _closes(self, samples: SampleSet) -> bool:
+        """Return whether the best tree of depth two is wanted, not that over bins."""
+        return samples.n_samples <= self.effort.most_exact_rows
+
+    def _grow_two(self, samples: SampleSet, objective: Objective) -> Split | None:
+        """Return the best tree of depth two, within the effort."""
+        return grow_depth_two(self._narrowed(samples), objective, closes=self._closes(samples))
+
     def _first_roots(self, bins: Bins, binned: BinnedDepthTwo) -> list[tuple[int, int]]:
         """Return, of each feature, the best root of a tree of depth two, and the purest one."""
         cheapest = []
@@ -372,16 +385,12 @@ class HorizonSearch:
         if not is_whole:
             samples = self._narrowed(samples)
         if node.depth == 1:
-            block = grow_cart(
-                samples,
-                max_depth=1,
-                min_samples_leaf=self.objective.min_samples_leaf,
-                criterion="misclassification",
-            )
+            block = best_stump(samples, self.objective.min_samples_leaf)
             node.block, node.cost = block, cost_of(block, samples, self.objective)
             bound = node.cost
         elif node.depth == 2:
-            found = solve_depth_two(samples, self.objective, run=run)
+            closes = is_whole or self._closes(samples)
+            found = solve_depth_two(samples, self.objective, closes=closes, run=run)
             bound = found.cost
             if found.cost < node.cost:
                 node.cost = found.cost
@@ -398,7 +407,8 @@ class HorizonSearch:
     ) -> int:
         """Search over depth three; return a bound."""
         most_bins = _WHOLE_TREE_BINS if node.parent is None else self.effort.most_bins
-        search = DepthThreeSearch(samples, self.objective, node.cost, most_bins, run)
+        closes = n_solves is None or self._closes(samples)
+        search = DepthThreeSearch(samples, self.objective, node.cost, most_bins, closes, run)
         while not search.is_done and (n_solves is None or search.n_solved < n_solves):
             if self.watch.should_stop():
                 break
@@ -463,7 +473,7 @@ class HorizonSearch:
         samples, (feature, n_left) = node.samples, trial.root
         cut = samples.value_at(feature, n_left - 1)
         tree = Split(int(samples.features[feature]), cut, *trial.trees)
-        other.cost, other.block = repair(tree, samples, node.depth, self.objective, self._narrowed)
+        other.cost, other.block = repair(tree, samples, node.depth, self.objective, self._grow_two)
         if other.cost < node.cost:
             self._unfold(other, map)
         return other

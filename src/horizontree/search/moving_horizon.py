@@ -15,7 +15,7 @@ from functools import partial
 from horizontree.backends.base import Backend
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
-from horizontree.search.cart import grow_cart
+from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.differential_evolution import Evolution, EvolvedTree, evolve_tree
 from horizontree.search.random_draws import stream_of
 from horizontree.search.splits import Split
@@ -207,12 +207,7 @@ class MovingHorizon:
         if samples.is_pure or samples.n_samples <= min_samples_leaf or samples.n_features == 0:
             return None
         if depth_ahead == 1:
-            return grow_cart(
-                samples,
-                max_depth=1,
-                min_samples_leaf=min_samples_leaf,
-                criterion="misclassification",
-            )
+            return best_stump(samples, min_samples_leaf)
         warm_starts = list(node.subtrees.values())
         if "local-cart" in self.warm_starts:
             warm_starts.append(

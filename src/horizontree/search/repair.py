@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.search._pair_kernels import best_division
-from horizontree.search.cart import grow_cart
+from horizontree.search.cart import best_stump
 from horizontree.search.depth_two import grow_depth_two
 from horizontree.search.splits import Split
 
@@ -65,16 +65,12 @@ def _classified(
     return out
 
 
-def _keep_all(samples: SampleSet) -> SampleSet:
-    return samples
-
-
 def repair(
     tree: Split | None,
     samples: SampleSet,
     depth: int,
     objective: Objective,
-    narrowed: Callable[[SampleSet], SampleSet] = _keep_all,
+    grow_two: Callable[[SampleSet, Objective], Split | None] = grow_depth_two,
     most_passes: int = 4,
 ) -> tuple[int, Split | None]:
     """Repair a tree of at most ``depth`` levels; return its cost and the tree.
@@ -89,8 +85,8 @@ def repair(
         The most levels that it may have.
     objective : Objective
         What is minimised.
-    narrowed : callable
-        Leaves the features that subtrees of depth two are searched over.
+    grow_two : callable
+        Grows the best tree of depth two.
     most_passes : int
         The most times that the whole tree is gone through.
 
@@ -101,7 +97,7 @@ def repair(
     """
     best_cost = cost_of(tree, samples, objective)
     for _ in range(most_passes):
-        cost, repaired = _one_pass(tree, best_cost, samples, depth, objective, narrowed)
+        cost, repaired = _one_pass(tree, best_cost, samples, depth, objective, grow_two)
         if cost >= best_cost:
             break
         best_cost, tree = cost, repaired
@@ -114,15 +110,17 @@ def _one_pass(
     samples: SampleSet,
     depth: int,
     objective: Objective,
-    narrowed: Callable[[SampleSet], SampleSet],
+    grow_two: Callable[[SampleSet, Objective], Split | None],
 ) -> tuple[int, Split | None]:
     """Go through a tree once, from its root down."""
     if tree_cost == 0 or samples.is_pure or samples.n_features == 0 or depth == 0:
         return tree_cost, tree
     if depth <= 2:
-        few = narrowed(samples) if depth == 2 else samples
-        found = _exact(few, depth, objective)
-        cost = cost_of(found, few, objective)
+        if depth == 2:
+            found = grow_two(samples, objective)
+        else:
+            found = best_stump(samples, objective.min_samples_leaf)
+        cost = cost_of(found, samples, objective)
         return (cost, found) if cost < tree_cost else (tree_cost, tree)
     if tree is None:
         return tree_cost, None
@@ -133,23 +131,11 @@ def _one_pass(
     sides: list[Split | None] = []
     for below, part in zip((tree.left, tree.right), samples.split(feature, n_left), strict=True):
         side_cost = cost_of(below, part, objective)
-        side_cost, side = _one_pass(below, side_cost, part, depth - 1, objective, narrowed)
+        side_cost, side = _one_pass(below, side_cost, part, depth - 1, objective, grow_two)
         cost += side_cost
         sides.append(side)
     split = Split(int(samples.features[feature]), samples.value_at(feature, n_left - 1), *sides)
     return (cost, split) if cost < tree_cost else (tree_cost, tree)
-
-
-def _exact(samples: SampleSet, depth: int, objective: Objective) -> Split | None:
-    """Return the exact best tree of depth one or two."""
-    if depth == 2:
-        return grow_depth_two(samples, objective)
-    return grow_cart(
-        samples,
-        max_depth=1,
-        min_samples_leaf=objective.min_samples_leaf,
-        criterion="misclassification",
-    )
 
 
 def _moved_split(tree: Split, samples: SampleSet, min_samples_leaf: int) -> tuple[int, int]:
