@@ -47,7 +47,7 @@ def test_bins_keep_the_order_and_the_ties(data, most):
     bins = cut_into_bins(samples, most)
     for f in range(samples.n_features):
         values = X[samples.rows, samples.features[f]]
-        codes = bins.codes[f]
+        codes = bins.codes[:, f]
         n_bins = int(bins.n_bins[f])
         assert n_bins <= max(most, 8)
         assert sorted(set(codes.tolist())) == list(range(n_bins))
@@ -76,10 +76,10 @@ def test_the_tables_hold_what_counting_by_hand_gives(data, most, objective):
             values = X[samples.rows, samples.features[g]]
             for b in range(1, bins.n_bins[f]):
                 for side in (0, 1):
-                    here = (bins.codes[f] < b) == (side == 0)
+                    here = (bins.codes[:, f] < b) == (side == 0)
                     at_bins = [-1]
-                    for c in range(1, bins.n_bins[g]):
-                        is_low = bins.codes[g] < c
+                    for c in range(1, bins.n_bins[g] + (least == 1)):
+                        is_low = bins.codes[:, g] < c
                         parts = samples.labels[here & is_low], samples.labels[here & ~is_low]
                         if min(map(len, parts)) >= least or least == 1:
                             at_bins.append(sum(map(n_correct, parts)))
@@ -88,6 +88,24 @@ def test_the_tables_hold_what_counting_by_hand_gives(data, most, objective):
                         is_low = values <= cut
                         parts = samples.labels[here & is_low], samples.labels[here & ~is_low]
                         assert found[f, g, 1, side, b] >= sum(map(n_correct, parts))
+
+
+@pytest.mark.parametrize("n_samples", [(1 << 15) - 1, 1 << 15, 40_000])
+def test_counts_beyond_16_bits_are_right(n_samples):
+    samples = make_samples(n_samples, 2, 2, seed=3)
+    bins = cut_into_bins(samples, 8)
+    found = solve_bins(bins, *class_ranges(samples), Objective()).found
+    for f, g in ((0, 1), (1, 0), (1, 1)):
+        for b in range(1, bins.n_bins[f]):
+            here = bins.codes[:, f] < b
+            splits = [bins.codes[:, g] < c for c in range(1, bins.n_bins[g] + 1)]
+            for side, chosen in enumerate((here, ~here)):
+                at_bins = [
+                    n_correct(samples.labels[chosen & is_low])
+                    + n_correct(samples.labels[chosen & ~is_low])
+                    for is_low in splits
+                ]
+                assert found[f, g, 0, side, b] == max(at_bins)
 
 
 @pytest.mark.nojit

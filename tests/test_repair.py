@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import naive
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search._pair_kernels import best_division
+from horizontree.search._repair_kernels import best_division
 from horizontree.search.cart import grow_cart
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import build_tree

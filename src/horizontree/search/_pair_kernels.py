@@ -1,25 +1,28 @@
 """Kernels of the exact search for trees of depth two: histograms of pairs of features.
 
-Each feature is cut into at most 255 bins. For a pair of features ``f, g`` and a class ``k``
-the table ``S[k, b, c]`` counts the samples in bins below ``b`` of ``f`` and below ``c`` of
-``g``. Four corners of it are the four leaves of every tree that splits on the one feature
-and then on the other::
+Each feature is cut into at most 255 bins. For a pair of features ``f, g`` a class is counted
+in the four leaves of every tree that splits on the one feature and then on the other::
 
-              g < c            g >= c
-    f < b     S[b,c]           S[b,G] - S[b,c]
-    f >= b    S[F,c] - S[b,c]  S[F,G] - S[F,c] - S[b,G] + S[b,c]
+              g < c     g >= c
+    f < b     M00       M01
+    f >= b    M10       M11
 
-Per cell and class that is 3 subtractions and 4 maxima; all loops run along ``c``, in 32-bit
-integers, so that they become vector instructions. One pair costs ``n`` increments and
-``F * G * K`` cells, and serves ``f`` above ``g`` and ``g`` above ``f``.
+The boundary ``b`` moves up bin by bin; the samples of the bin join, and the counts of all ``c``
+follow as a running sum. Of each leaf the largest class is kept; the sums of two leaves are the
+correct samples of a side of a root, for ``f`` above ``g`` and for ``g`` above ``f`` at once.
+
+16 pairs are scanned side by side, one in each lane of a vector register, so that sums along
+``c`` and maxima along ``b`` and ``c`` need no exchange between lanes. One pair costs ``n``
+increments and about ``1 + K`` vector operations for 16 cells, a few cycles for each class.
 
 *Achieved* is the most correct samples that a split of one side of a root boundary gets, at
-boundaries of bins. *Optimistic* is a bound for splits inside a bin too: the samples of that
-bin count as correct. A side of a root only gains samples as the root's cut moves away from
-it, and errors with them, so the two ends of an interval of roots bound all roots inside.
+boundaries of bins; a split may leave a leaf empty where leaves of any size are allowed.
+*Optimistic* is a bound for splits inside a bin too: the samples of that bin count as correct.
+A side of a root only gains samples as the root's cut moves away from it, and errors with them,
+so the two ends of an interval of roots bound all roots inside.
 
-    bins ──scan_pairs──► achieved, optimistic ──side_costs──► bounds of every root interval
-         ──close──► the exact optimum: intervals that could hold it are searched cut by cut
+    bins ──group_by_bins──► samples by bin ──scan_pairs──► achieved, optimistic
+         ──side_costs──► bounds of every root interval ──close──► the exact optimum
 """
 
 import numpy as np
@@ -30,7 +33,26 @@ SAMPLE = np.uint32((1 << 31) - 1)
 COST_SCALE = 1 << 20
 NONE = np.int32(-1)  # fewer correct samples than any split has
 WINDOW = 32  # samples over which impurity is measured
-STRIP_WORK = 200_000  # cuts times roots: above it an interval of roots is halved instead
+
+LANES = 16  # pairs that are scanned side by side: 16-bit counts in a vector of 256 bits
+WIDTH = np.uint64(LANES)
+ROW = 256 * LANES + 160  # places from one row of the workspace to the next; a power of two
+# would put all rows into the same few lines of the cache
+
+# Rows of the workspace. Place ``c * LANES + lane`` of a row belongs to bin ``c`` of ``g``. One
+# array with rows at fixed distances lets the compiler see that they do not overlap; unsigned
+# indices, that they are not negative. Before each row there are LANES zeros.
+_ROWS = [np.uint64(row * ROW + LANES) for row in range(20)]
+M00, M01, M10, M11 = _ROWS[:4]  # largest class of each leaf: below or above b of f, c of g
+P00, P01 = _ROWS[4:6]  # M00 and M01 at the boundary before
+LOW_F, HIGH_F = _ROWS[6:8]  # correct samples below and above a boundary of f
+LOW_G, HIGH_G = _ROWS[8:10]  # the same of g, the best so far
+HOPE_LOW_G, HOPE_HIGH_G = _ROWS[10:12]
+CELLS, ALL_NEW = _ROWS[12:14]  # samples that join: in each bin, and altogether
+NEW_BELOW, NEW_ABOVE = _ROWS[14:16]  # samples that joined last, of all classes
+OPEN_F, OPEN_G = _ROWS[16:18]  # masks
+COUNTS = _ROWS[18]  # four rows for each class, and four for all classes together
+BELOW, ABOVE, TOTAL_BELOW, TOTAL_ABOVE = (np.uint64(row * ROW) for row in range(4))
 
 
 # ------------------------------------------------------------------------------------- bins
@@ -72,7 +94,7 @@ def make_bins(
     """Cut each feature into at most ``most`` bins of about equal mass; ties stay together.
 
     The features are some ``rows`` of ``order``, the samples are those from ``begin`` to ``end``.
-    ``codes[f, slot_of[sample]]`` is the bin, ``left_of[f, b]`` the number of samples in bins
+    ``codes[slot_of[sample], f]`` is the bin, ``left_of[f, b]`` the number of samples in bins
     below ``b``, and ``is_open[f, b]`` tells whether bin ``b`` holds more than one value.
     """
     n = end - begin
@@ -94,7 +116,7 @@ def make_bins(
                 else:
                     is_open[f, b] = True
             seen += mass[j // WINDOW]
-            codes[f, slot_of[entry & SAMPLE]] = b
+            codes[slot_of[entry & SAMPLE], f] = b
         n_bins[f] = b + 1
         left_of[f, b + 1] = n
 
@@ -103,238 +125,363 @@ def make_bins(
 
 
 @njit(nogil=True, cache=True)
+def group_by_bins(codes, first, last, n_bins, members, starts):
+    """List the samples of each feature by class and bin.
+
+    ``members[f, starts[f, k, b] : starts[f, k, b + 1]]`` are those of class ``k`` in bin ``b``.
+    The samples are ``first[k]`` to ``last[k]`` of each class ``k``.
+    """
+    n_classes = first.shape[0]
+    most = starts.shape[2]
+    fill = np.empty(most, np.int64)
+    for f in range(n_bins.shape[0]):
+        begin = 0
+        for k in range(n_classes):
+            for b in range(n_bins[f]):
+                fill[b] = 0
+            for i in range(first[k], last[k]):
+                fill[codes[i, f]] += 1
+            for b in range(n_bins[f]):
+                starts[f, k, b] = begin
+                begin += fill[b]
+                fill[b] = starts[f, k, b]
+            starts[f, k, n_bins[f]] = begin
+            for i in range(first[k], last[k]):
+                b = codes[i, f]
+                members[f, fill[b]] = i
+                fill[b] += 1
+
+
+@njit(nogil=True, cache=True)
 def _higher(a, b):
     return a if a > b else b
 
 
 @njit(nogil=True, cache=True)
-def _count(codes_f, codes_g, first, last, n_f, n_g, cells, table):
-    """Fill ``table[b, c]`` for one class, whose samples are ``first`` to ``last``."""
-    for b in range(n_f):
-        row = cells[b]
-        for c in range(n_g):
-            row[c] = 0
-    for i in range(first, last):
-        cells[codes_f[i], codes_g[i]] += 1
-    for c in range(n_g + 1):
-        table[0, c] = 0
-    for b in range(n_f):
-        row = cells[b]
-        above = table[b]
-        here = table[b + 1]
-        run = 0
-        here[0] = 0
-        for c in range(n_g):
-            run += row[c]
-            here[c + 1] = run
-        for c in range(n_g + 1):
-            here[c] = np.int32(here[c] + above[c])
+def _clear(work, row, n, value=0):
+    for a in range(n):
+        work[row + a] = value
 
 
 @njit(nogil=True, cache=True)
-def _first_class(here, total, left, right, n, m00, m01, m10, m11):
-    """Start the four leaves' largest classes along one row of the table."""
-    for c in range(n):
-        a = here[c]
-        d = np.int32(total[c] - a)
-        m00[c] = a
-        m01[c] = np.int32(left - a)
-        m10[c] = d
-        m11[c] = np.int32(right - d)
+def _repeat(work, row, n):
+    """Copy the first value of each lane to all places of a row."""
+    for a in range(WIDTH, n):
+        work[row + a] = work[row + a - WIDTH]
 
 
 @njit(nogil=True, cache=True)
-def _next_class(here, total, left, right, n, m00, m01, m10, m11):
-    """Compare one more class with the largest of each leaf."""
-    for c in range(n):
-        a = here[c]
-        d = np.int32(total[c] - a)
-        m00[c] = _higher(m00[c], a)
-        m01[c] = _higher(m01[c], np.int32(left - a))
-        m10[c] = _higher(m10[c], d)
-        m11[c] = _higher(m11[c], np.int32(right - d))
+def _cumulate(work, n):
+    """Turn the new samples of each bin into those at or below it, and repeat their number."""
+    for a in range(WIDTH, n):
+        work[CELLS + a] += work[CELLS + a - WIDTH]
+    for lane in range(WIDTH):
+        work[ALL_NEW + lane] = work[CELLS + n - WIDTH + lane]
+    _repeat(work, ALL_NEW, n)
 
 
 @njit(nogil=True, cache=True)
-def _achieve(m00, m01, m10, m11, n_g, low_g, high_g):
-    """Take the best of one row for ``f`` as root, and of each column for ``g`` as root."""
-    low_f = NONE
-    high_f = NONE
-    for c in range(1, n_g):
-        low_f = _higher(low_f, np.int32(m00[c] + m01[c]))
-        high_f = _higher(high_f, np.int32(m10[c] + m11[c]))
-    for c in range(1, n_g):
-        low_g[c] = _higher(low_g[c], np.int32(m00[c] + m10[c]))
-        high_g[c] = _higher(high_g[c], np.int32(m01[c] + m11[c]))
-    return low_f, high_f
+def _join(work, block, n):
+    """Add the new samples to those below the root boundary: at or below ``c``, and above it."""
+    for a in range(n):
+        new = work[CELLS + a]
+        work[block + BELOW + a] += new
+        work[block + ABOVE + a] += work[ALL_NEW + a] - new
+        work[NEW_BELOW + a] += new
+        work[CELLS + a] = 0
 
 
 @njit(nogil=True, cache=True)
-def _achieve_with_large_leaves(
-    m00, m01, m10, m11, n_g, low_g, high_g, here, total, min_samples_leaf
-):
+def _count_all(work, block, n):
+    """Add up what has joined in all classes."""
+    for lane in range(WIDTH):
+        work[ALL_NEW + lane] = work[NEW_BELOW + n - WIDTH + lane]
+    _repeat(work, ALL_NEW, n)
+    for a in range(n):
+        below = work[NEW_BELOW + a]
+        above = work[ALL_NEW + a] - below
+        work[NEW_ABOVE + a] = above
+        work[block + BELOW + a] += below
+        work[block + ABOVE + a] += above
+
+
+@njit(nogil=True, cache=True)
+def _compare(work, block, n):
+    """Compare one class with the largest of each leaf."""
+    as_count = work.dtype.type
+    for a in range(n):
+        below = work[block + BELOW + a]
+        above = work[block + ABOVE + a]
+        below_right = as_count(work[block + TOTAL_BELOW + a] - below)
+        above_right = as_count(work[block + TOTAL_ABOVE + a] - above)
+        work[M00 + a] = _higher(work[M00 + a], below)
+        work[M01 + a] = _higher(work[M01 + a], above)
+        work[M10 + a] = _higher(work[M10 + a], below_right)
+        work[M11 + a] = _higher(work[M11 + a], above_right)
+
+
+@njit(nogil=True, cache=True)
+def _achieve(work, n):
+    """Take the correct samples of every cut, for ``f`` as root and for ``g`` as root."""
+    as_count = work.dtype.type
+    for a in range(n):
+        m00, m01, m10, m11 = work[M00 + a], work[M01 + a], work[M10 + a], work[M11 + a]
+        work[LOW_F + a] = m00 + m01
+        work[HIGH_F + a] = m10 + m11
+        work[LOW_G + a] = _higher(work[LOW_G + a], as_count(m00 + m10))
+        work[HIGH_G + a] = _higher(work[HIGH_G + a], as_count(m01 + m11))
+
+
+@njit(nogil=True, cache=True)
+def _achieve_with_large_leaves(work, counts, n, min_samples_leaf):
     """Do the same where a leaf must hold more than one sample."""
-    low_f = NONE
-    high_f = NONE
-    for c in range(1, n_g):
-        n00 = here[c]
-        n01 = here[n_g] - n00
-        n10 = total[c] - n00
-        n11 = total[n_g] - here[n_g] - n10
-        if n00 >= min_samples_leaf and n01 >= min_samples_leaf:
-            low_f = _higher(low_f, np.int32(m00[c] + m01[c]))
-        if n10 >= min_samples_leaf and n11 >= min_samples_leaf:
-            high_f = _higher(high_f, np.int32(m10[c] + m11[c]))
-        if n00 >= min_samples_leaf and n10 >= min_samples_leaf:
-            low_g[c] = _higher(low_g[c], np.int32(m00[c] + m10[c]))
-        if n01 >= min_samples_leaf and n11 >= min_samples_leaf:
-            high_g[c] = _higher(high_g[c], np.int32(m01[c] + m11[c]))
-    return low_f, high_f
+    as_count = work.dtype.type
+    none = as_count(NONE)
+    least = as_count(min_samples_leaf)
+    for a in range(n):
+        m00, m01, m10, m11 = work[M00 + a], work[M01 + a], work[M10 + a], work[M11 + a]
+        is_large_00 = work[counts + BELOW + a] >= least
+        is_large_01 = work[counts + ABOVE + a] >= least
+        n10 = as_count(work[counts + TOTAL_BELOW + a] - work[counts + BELOW + a])
+        n11 = as_count(work[counts + TOTAL_ABOVE + a] - work[counts + ABOVE + a])
+        is_large_10 = n10 >= least
+        is_large_11 = n11 >= least
+        work[LOW_F + a] = as_count(m00 + m01) if is_large_00 & is_large_01 else none
+        work[HIGH_F + a] = as_count(m10 + m11) if is_large_10 & is_large_11 else none
+        low = as_count(m00 + m10) if is_large_00 & is_large_10 else none
+        high = as_count(m01 + m11) if is_large_01 & is_large_11 else none
+        work[LOW_G + a] = _higher(work[LOW_G + a], low)
+        work[HIGH_G + a] = _higher(work[HIGH_G + a], high)
 
 
 @njit(nogil=True, cache=True)
-def _hope_along(m00, m01, m10, m11, here, total, n_g, open_g, low_f, high_f):
-    """Return the most that a split of ``g`` inside a bin can get right, on either side."""
-    for c in range(n_g):
-        inside = np.int32(here[c + 1] - here[c])
-        low = np.int32(m00[c] + m01[c + 1] + inside)
-        high = np.int32(m10[c] + m11[c + 1] + np.int32(total[c + 1] - total[c]) - inside)
-        low_f = _higher(low_f, low if open_g[c] else NONE)
-        high_f = _higher(high_f, high if open_g[c] else NONE)
-    return low_f, high_f
+def _hope_along(work, counts, n):
+    """Take the most that a cut of ``g`` can get right: at a boundary, or inside an open bin.
 
-
-@njit(nogil=True, cache=True)
-def _hope_across(p00, p01, m10, m11, before, here, n_g, low_g, high_g):
-    """Do the same for a split of ``f`` inside the bin between two rows."""
-    width = np.int32(here[n_g] - before[n_g])
-    for c in range(n_g + 1):
-        inside = np.int32(here[c] - before[c])
-        low_g[c] = _higher(low_g[c], np.int32(p00[c] + m10[c] + inside))
-        high_g[c] = _higher(high_g[c], np.int32(p01[c] + m11[c] + width - inside))
-
-
-@njit(nogil=True, cache=True)
-def _scan(tables, n_f, n_g, open_f, open_g, min_samples_leaf, with_hope, rows, out_f, out_g):
-    """Fill what either feature achieves and may hope for above the other.
-
-    ``out_f[0, side, b]`` is achieved and ``out_f[1, side, b]`` optimistic, for the samples
-    below (side 0) and above (side 1) boundary ``b`` of ``f`` when ``g`` splits them.
-    The last of the tables counts all classes. ``with_hope`` asks for the optimistic ones.
+    Cut inside bin ``c``, the samples of the bin are all right, those below and above it are
+    as at its two boundaries.
     """
-    n_classes = tables.shape[0] - 1
-    for kind in range(2):
-        for side in range(2):
-            for b in range(n_f + 1):
-                out_f[kind, side, b] = NONE
-            for c in range(n_g + 1):
-                out_g[kind, side, c] = NONE
-    m00, m01, m10, m11, p00, p01 = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
-    counts = tables[n_classes]
-    for b in range(n_f + 1):
+    as_count = work.dtype.type
+    for a in range(n):
+        m00, m01, m10, m11 = work[M00 + a], work[M01 + a], work[M10 + a], work[M11 + a]
+        # the bin before it; before the first one there are zeros
+        below = as_count(work[counts + BELOW + a] - work[counts + BELOW + a - WIDTH])
+        inside = as_count(work[counts + TOTAL_BELOW + a] - work[counts + TOTAL_BELOW + a - WIDTH])
+        low = as_count(as_count(work[M00 + a - WIDTH] + m01) + below)
+        high = as_count(as_count(work[M10 + a - WIDTH] + m11) + as_count(inside - below))
+        low = as_count(low & work[OPEN_G + a])
+        high = as_count(high & work[OPEN_G + a])
+        work[LOW_F + a] = _higher(as_count(m00 + m01), low)
+        work[HIGH_F + a] = _higher(as_count(m10 + m11), high)
+
+
+@njit(nogil=True, cache=True)
+def _hope_across(work, n):
+    """Do the same for ``g`` as root and a cut of ``f``, inside the bin that has just joined."""
+    as_count = work.dtype.type
+    for a in range(n):
+        m00, m01, m10, m11 = work[M00 + a], work[M01 + a], work[M10 + a], work[M11 + a]
+        is_open = work[OPEN_F + a]
+        low = as_count((work[P00 + a] + m10 + work[NEW_BELOW + a]) & is_open)
+        high = as_count((work[P01 + a] + m11 + work[NEW_ABOVE + a]) & is_open)
+        low = _higher(low, as_count(m00 + m10))
+        high = _higher(high, as_count(m01 + m11))
+        work[HOPE_LOW_G + a] = _higher(work[HOPE_LOW_G + a], low)
+        work[HOPE_HIGH_G + a] = _higher(work[HOPE_HIGH_G + a], high)
+        work[P00 + a] = m00
+        work[P01 + a] = m01
+
+
+@njit(nogil=True, cache=True)
+def _fold(work, n):
+    """Bring the highest value of each lane of ``LOW_F`` and ``HIGH_F`` to its first place."""
+    while n > WIDTH:
+        half = n // WIDTH // np.uint64(2) * WIDTH
+        n -= half
+        for a in range(half):
+            work[LOW_F + a] = _higher(work[LOW_F + a], work[LOW_F + a + n])
+            work[HIGH_F + a] = _higher(work[HIGH_F + a], work[HIGH_F + a + n])
+
+
+@njit(nogil=True, cache=True)
+def _block(k):
+    """Return where the counts of a class are."""
+    return COUNTS + np.uint64(4 * k * ROW)
+
+
+@njit(nogil=True, cache=True)
+def _start(work, pairs, n_bins, is_open, starts, n_g, n_places):
+    """Clear the workspace for some pairs and fill in the totals over all bins of ``f``."""
+    n_classes = starts.shape[1]
+    for row in (P00, P01, CELLS, OPEN_F, OPEN_G):
+        _clear(work, row, n_places)
+    for row in (LOW_G, HIGH_G, HOPE_LOW_G, HOPE_HIGH_G):
+        _clear(work, row, n_places, NONE)
+    for k in range(n_classes + 1):
+        for row in (BELOW, ABOVE, TOTAL_BELOW, TOTAL_ABOVE):
+            _clear(work, _block(k) + row, n_places)
+    for lane in range(pairs.shape[0]):
+        g = pairs[lane, 1]
+        for c in range(n_g):
+            a = np.uint64(c * LANES + lane)
+            end = min(c + 1, n_bins[g])
+            for k in range(n_classes):
+                below = starts[g, k, end] - starts[g, k, 0]
+                above = starts[g, k, n_bins[g]] - starts[g, k, end]
+                work[_block(k) + TOTAL_BELOW + a] = below
+                work[_block(k) + TOTAL_ABOVE + a] = above
+                work[_block(n_classes) + TOTAL_BELOW + a] += below
+                work[_block(n_classes) + TOTAL_ABOVE + a] += above
+            if c < n_bins[g] and is_open[g, c]:
+                work[OPEN_G + a] = -1  # all bits
+
+
+@njit(nogil=True, cache=True)
+def _add_samples(work, codes, pairs, n_bins, members, starts, k, b):
+    """Count the samples of class ``k`` in bin ``b`` of each ``f`` by their bin of ``g``.
+
+    Returns whether there are any. Lanes with the same ``f`` share the walk over its samples.
+    """
+    n_lanes = pairs.shape[0]
+    n_features = np.uint64(codes.shape[1])
+    flat = codes.reshape(-1)
+    one = work.dtype.type(1)
+    is_any = False
+    lane = 0
+    while lane < n_lanes:
+        f = pairs[lane, 0]
+        end = lane + 1
+        while end < n_lanes and pairs[end, 0] == f:
+            end += 1
+        if b < n_bins[f]:
+            for j in range(starts[f, k, b], starts[f, k, b + 1]):
+                is_any = True
+                sample = np.uint64(members[f, j]) * n_features
+                for other in range(lane, end):
+                    code = np.uint64(flat[sample + np.uint64(pairs[other, 1])])
+                    work[CELLS + code * WIDTH + np.uint64(other)] += one
+        lane = end
+    return is_any
+
+
+@njit(nogil=True, cache=True)
+def _scan_lanes(
+    codes, n_bins, is_open, members, starts, min_samples_leaf, with_hope, pairs, work, out
+):
+    """Scan up to `LANES` pairs of features side by side."""
+    n_classes = starts.shape[1]
+    n_lanes = pairs.shape[0]
+    n_f = 0
+    n_g = 0
+    for lane in range(n_lanes):
+        n_f = max(n_f, n_bins[pairs[lane, 0]])
+        n_g = max(n_g, n_bins[pairs[lane, 1]])
+    n = np.uint64(n_g * LANES)
+    _start(work, pairs, n_bins, is_open, starts, n_g, n)
+    all_classes = _block(n_classes)
+    needs_counts = with_hope or min_samples_leaf > 1
+    for b in range(1, n_f + 1):
+        for row in (M00, M01, M10, M11, NEW_BELOW):
+            _clear(work, row, n)
         for k in range(n_classes):
-            here = tables[k, b]
-            total = tables[k, n_f]
-            left = here[n_g]
-            right = np.int32(total[n_g] - left)
-            if k == 0:
-                _first_class(here, total, left, right, n_g + 1, m00, m01, m10, m11)
-            else:
-                _next_class(here, total, left, right, n_g + 1, m00, m01, m10, m11)
-        low, high = NONE, NONE
-        if 0 < b < n_f:
-            if min_samples_leaf == 1:
-                low, high = _achieve(m00, m01, m10, m11, n_g, out_g[0, 0], out_g[0, 1])
-            else:
-                low, high = _achieve_with_large_leaves(
-                    m00, m01, m10, m11, n_g, out_g[0, 0], out_g[0, 1],
-                    counts[b], counts[n_f], min_samples_leaf,
-                )  # fmt: skip
-            out_f[0, 0, b] = low
-            out_f[0, 1, b] = high
-            if min_samples_leaf > 1 and with_hope:  # a leaf may grow inside the interval
-                low, high = _achieve(m00, m01, m10, m11, n_g, out_g[1, 0], out_g[1, 1])
+            if _add_samples(work, codes, pairs, n_bins, members, starts, k, b - 1):
+                _cumulate(work, n)
+                _join(work, _block(k), n)
+            _compare(work, _block(k), n)
+        if needs_counts:
+            _count_all(work, all_classes, n)
+        if min_samples_leaf > 1:
+            _achieve_with_large_leaves(work, all_classes, n, min_samples_leaf)
+        else:
+            _achieve(work, n)
+        _fold(work, n)
+        for lane in range(n_lanes):
+            f = pairs[lane, 0]
+            g = pairs[lane, 1]
+            if b < n_bins[f]:
+                out[f, g, 0, 0, b] = work[LOW_F + np.uint64(lane)]
+                out[f, g, 0, 1, b] = work[HIGH_F + np.uint64(lane)]
         if not with_hope:
             continue
-        low, high = _hope_along(m00, m01, m10, m11, counts[b], counts[n_f], n_g, open_g, low, high)
-        out_f[1, 0, b] = low
-        out_f[1, 1, b] = high
-        if b > 0 and open_f[b - 1]:
-            _hope_across(
-                p00, p01, m10, m11, counts[b - 1], counts[b], n_g, out_g[1, 0], out_g[1, 1]
-            )
-        for c in range(n_g + 1):
-            p00[c] = m00[c]
-            p01[c] = m01[c]
-    for side in range(2):
-        for c in range(n_g + 1):
-            out_g[1, side, c] = _higher(out_g[1, side, c], out_g[0, side, c])
+        for lane in range(n_lanes):
+            f = pairs[lane, 0]
+            may_cut = b <= n_bins[f] and is_open[f, b - 1]
+            work[OPEN_F + np.uint64(lane)] = -1 if may_cut else 0
+        _repeat(work, OPEN_F, n)
+        _hope_across(work, n)
+        _hope_along(work, all_classes, n)
+        _fold(work, n)
+        for lane in range(n_lanes):
+            f = pairs[lane, 0]
+            g = pairs[lane, 1]
+            if b <= n_bins[f]:
+                out[f, g, 1, 0, b] = work[LOW_F + np.uint64(lane)]
+                out[f, g, 1, 1, b] = work[HIGH_F + np.uint64(lane)]
+    for lane in range(n_lanes):
+        f = pairs[lane, 0]
+        g = pairs[lane, 1]
+        for c in range(1, n_bins[g] + 1):
+            a = np.uint64((c - 1) * LANES + lane)
+            if c < n_bins[g]:
+                out[g, f, 0, 0, c] = work[LOW_G + a]
+                out[g, f, 0, 1, c] = work[HIGH_G + a]
+            if with_hope:
+                out[g, f, 1, 0, c] = work[HOPE_LOW_G + a]
+                out[g, f, 1, 1, c] = work[HOPE_HIGH_G + a]
 
 
 @njit(nogil=True, cache=True)
-def scan_pairs(codes, first, last, n_bins, is_open, min_samples_leaf, with_hope, pairs, out):
-    """Count and scan pairs of features; ``out[f, g, kind, side, b]`` as in `_scan`.
+def scan_pairs(
+    codes, n_bins, is_open, members, starts, min_samples_leaf, with_hope, pairs, work, out
+):
+    """Fill what either feature of each pair achieves and may hope for above the other.
 
-    The samples are ``first[k]`` to ``last[k]`` of each class ``k``.
+    ``out[f, g, 0, side, b]`` is achieved and ``out[f, g, 1, side, b]`` optimistic, for the
+    samples below (side 0) and above (side 1) boundary ``b`` of ``f`` when ``g`` splits them.
+    ``with_hope`` asks for the optimistic ones. ``members`` and ``starts`` come from
+    `group_by_bins`, and ``work`` is a workspace of `workspace_size` places, of 16 bits if no
+    more samples than that can count.
     """
-    n_classes = first.shape[0]
-    most = is_open.shape[1]
-    cells = np.empty((most, most), np.int32)
-    tables = np.empty((n_classes + 1, most + 1, most + 1), np.int32)
-    rows = np.empty((6, most + 1), np.int32)
+    for begin in range(0, pairs.shape[0], LANES):
+        lanes = pairs[begin : begin + LANES]
+        _scan_lanes(
+            codes, n_bins, is_open, members, starts, min_samples_leaf, with_hope, lanes, work, out
+        )
+    n_kinds = 2 if with_hope else 1
     for i in range(pairs.shape[0]):
-        f = pairs[i, 0]
-        g = pairs[i, 1]
-        n_f = n_bins[f]
-        n_g = n_bins[g]
-        for k in range(n_classes):
-            _count(codes[f], codes[g], first[k], last[k], n_f, n_g, cells, tables[k])
-        for b in range(n_f + 1):
-            counts = tables[n_classes, b]
-            for c in range(n_g + 1):
-                counts[c] = tables[0, b, c]
-            for k in range(1, n_classes):
-                here = tables[k, b]
-                for c in range(n_g + 1):
-                    counts[c] = np.int32(counts[c] + here[c])
-        _scan(
-            tables, n_f, n_g, is_open[f], is_open[g], min_samples_leaf, with_hope, rows,
-            out[f, g], out[g, f],
-        )  # fmt: skip
+        for way in range(2):  # the ends: a side is empty, or it holds all samples
+            f = pairs[i, way]
+            g = pairs[i, 1 - way]
+            for kind in range(n_kinds):
+                every = out[f, g, 1, 0, n_bins[f]] if kind == 1 else NONE
+                out[f, g, kind, 0, 0] = NONE
+                out[f, g, kind, 1, 0] = every
+                out[f, g, kind, 0, n_bins[f]] = every
+                out[f, g, kind, 1, n_bins[f]] = NONE
 
 
 # ------------------------------------------------------------------------- costs of a side
 
 
 @njit(nogil=True, cache=True)
-def count_bins(codes, first, last, n_bins, left_of, errors, purity):
+def count_bins(starts, n_bins, left_of, errors, purity):
     """Fill the samples ``left_of[f, b]`` a boundary and the ``errors[f, side, b]`` of a leaf.
 
     ``purity[f, b]`` is higher the lower the gini impurity of the two sides.
     """
-    n_classes = first.shape[0]
-    most = left_of.shape[1]
-    counts = np.empty((most, n_classes), np.int64)
+    n_classes = starts.shape[1]
     for f in range(n_bins.shape[0]):
-        for b in range(n_bins[f] + 1):
-            for k in range(n_classes):
-                counts[b, k] = 0
-        for k in range(n_classes):
-            for i in range(first[k], last[k]):
-                counts[codes[f, i] + 1, k] += 1
-        for b in range(n_bins[f]):
-            for k in range(n_classes):
-                counts[b + 1, k] += counts[b, k]
         for b in range(n_bins[f] + 1):
             low, high, low_most, high_most = 0, 0, 0, 0
             low_squares, high_squares = 0, 0
             for k in range(n_classes):
-                above = counts[n_bins[f], k] - counts[b, k]
-                low += counts[b, k]
+                below = starts[f, k, b] - starts[f, k, 0]
+                above = starts[f, k, n_bins[f]] - starts[f, k, b]
+                low += below
                 high += above
-                low_squares += counts[b, k] * counts[b, k]
+                low_squares += below * below
                 high_squares += above * above
-                low_most = max(low_most, counts[b, k])
+                low_most = max(low_most, below)
                 high_most = max(high_most, above)
             purity[f, b] = low_squares / max(1, low) + high_squares / max(1, high)
             left_of[f, b] = low
@@ -404,342 +551,9 @@ def sort_within_classes(order_f, class_of, first, codes, out, position):
         sample = order_f[j] & SAMPLE
         k = class_of[sample]
         position[fill[k]] = j
-        for f in range(codes.shape[0]):
-            out[f, fill[k]] = codes[f, sample]
+        for f in range(codes.shape[1]):
+            out[fill[k], f] = codes[sample, f]
         fill[k] += 1
-
-
-# ------------------------------------------------------------------- from bins to the optimum
-
-
-@njit(nogil=True, cache=True)
-def _is_in_side(position, root, side):
-    return position < root if side == 0 else position >= root
-
-
-@njit(nogil=True, cache=True)
-def _sweep_down(order_g, position_f, class_of, root, side, counts, most_above):
-    """Fill the largest class above each position of ``g``, of the samples on one side of a root.
-
-    Returns how many these are, and their largest class.
-    """
-    for k in range(counts.shape[0]):
-        counts[k] = 0
-    n_side = 0
-    most = 0
-    for j in range(order_g.shape[0] - 1, -1, -1):
-        sample = order_g[j] & SAMPLE
-        most_above[j] = most
-        if _is_in_side(position_f[sample], root, side):
-            k = class_of[sample]
-            counts[k] += 1
-            most = max(most, counts[k])
-            n_side += 1
-    return n_side, most
-
-
-@njit(nogil=True, cache=True)
-def _side_errors(order_g, position_f, class_of, root, side, counts, most_above):
-    """Return the fewest errors when ``g`` splits one side of a root; any cut, any leaf."""
-    n = order_g.shape[0]
-    n_side, most = _sweep_down(order_g, position_f, class_of, root, side, counts, most_above)
-    correct = most
-    for k in range(counts.shape[0]):
-        counts[k] = 0
-    most = 0
-    for j in range(n - 1):
-        sample = order_g[j] & SAMPLE
-        if _is_in_side(position_f[sample], root, side):
-            k = class_of[sample]
-            counts[k] += 1
-            most = max(most, counts[k])
-        if order_g[j + 1] & TIED == 0:
-            correct = max(correct, most + most_above[j])
-    return n_side - correct
-
-
-@njit(nogil=True, cache=True)
-def _promising_cuts(
-    order_g, position_f, class_of, low, high, side, limit, counts, most_above, cuts
-):
-    """List the cuts of ``g`` with fewer than ``limit`` errors on what is always on this side.
-
-    The roots are ``low`` to ``high``; of samples in between, a cut may get all right.
-    Returns how many cuts there are; ``cuts[i]`` is the last position below the cut.
-    """
-    n = order_g.shape[0]
-    always = low if side == 0 else high
-    n_side, _ = _sweep_down(order_g, position_f, class_of, always, side, counts, most_above)
-    for k in range(counts.shape[0]):
-        counts[k] = 0
-    most = 0
-    n_cuts = 0
-    is_new = False  # a sample of this side since the last cut
-    for j in range(n - 1):
-        sample = order_g[j] & SAMPLE
-        if _is_in_side(position_f[sample], always, side):
-            k = class_of[sample]
-            counts[k] += 1
-            most = max(most, counts[k])
-            is_new = True
-        elif low <= position_f[sample] < high:
-            is_new = True
-        if is_new and order_g[j + 1] & TIED == 0:
-            if n_side - most - most_above[j] < limit:
-                cuts[n_cuts] = j
-                n_cuts += 1
-            is_new = False
-    return n_cuts
-
-
-@njit(nogil=True, cache=True)
-def _count_at_cuts(order_g, position_f, class_of, root, side, cuts, below, above):
-    """Fill the class counts ``below[k, i]`` and ``above[k, i]`` cut ``i`` on one side."""
-    n_classes = below.shape[0]
-    n_cuts = below.shape[1]
-    counts = np.zeros(n_classes, np.int32)
-    i = 0
-    for j in range(order_g.shape[0]):
-        sample = order_g[j] & SAMPLE
-        if _is_in_side(position_f[sample], root, side):
-            counts[class_of[sample]] += 1
-        if i < n_cuts and j == cuts[i]:
-            for k in range(n_classes):
-                below[k, i] = counts[k]
-            i += 1
-    for k in range(n_classes):
-        for i in range(n_cuts):
-            above[k, i] = counts[k] - below[k, i]
-
-
-@njit(nogil=True, cache=True)
-def _search_strip(
-    order_f, order_g, position_f, position_g, class_of, n_classes, low, high, side,
-    min_samples_leaf, cuts, n_cuts, fewest,
-):  # fmt: skip
-    """Lower ``fewest[root - low]`` to the exact errors of the given cuts of ``g``, each root.
-
-    Samples join the side one by one, from the root where it is smallest.
-    """
-    n = order_f.shape[0]
-    below = np.empty((n_classes, n_cuts), np.int32)
-    above = np.empty((n_classes, n_cuts), np.int32)
-    start = low if side == 0 else high
-    _count_at_cuts(order_g, position_f, class_of, start, side, cuts, below, above)
-    most_below = np.zeros(n_cuts, np.int32)
-    most_above = np.zeros(n_cuts, np.int32)
-    n_below = np.zeros(n_cuts, np.int32)
-    for k in range(n_classes):
-        for i in range(n_cuts):
-            most_below[i] = _higher(most_below[i], below[k, i])
-            most_above[i] = _higher(most_above[i], above[k, i])
-            n_below[i] += below[k, i]
-    n_side = low if side == 0 else n - high
-    for step in range(high - low + 1):
-        root = low + step if side == 0 else high - step
-        if root == n or order_f[root] & TIED == 0:
-            correct = NONE
-            if min_samples_leaf == 1:
-                for i in range(n_cuts):
-                    correct = _higher(correct, np.int32(most_below[i] + most_above[i]))
-            else:
-                for i in range(n_cuts):
-                    smaller = min(n_below[i], n_side - n_below[i])
-                    if smaller >= min_samples_leaf:
-                        correct = _higher(correct, np.int32(most_below[i] + most_above[i]))
-            if correct >= 0:
-                fewest[root - low] = min(fewest[root - low], n_side - correct)
-        if step < high - low:
-            sample = order_f[root if side == 0 else root - 1] & SAMPLE
-            k = class_of[sample]
-            first = np.searchsorted(cuts[:n_cuts], position_g[sample])
-            for i in range(first):
-                above[k, i] += 1
-                most_above[i] = _higher(most_above[i], above[k, i])
-            for i in range(first, n_cuts):
-                below[k, i] += 1
-                most_below[i] = _higher(most_below[i], below[k, i])
-                n_below[i] += 1
-            n_side += 1
-
-
-@njit(nogil=True, cache=True)
-def _best_in_strip(
-    order_f, class_of, n_classes, low, high, fewest, split_cost, min_samples_leaf, best
-):
-    """Return the cheapest root from ``low`` to ``high``: cost and root, or ``best`` and -1."""
-    n = order_f.shape[0]
-    left = np.zeros(n_classes, np.int64)
-    right = np.zeros(n_classes, np.int64)
-    for j in range(n):
-        k = class_of[order_f[j] & SAMPLE]
-        if j < low:
-            left[k] += 1
-        else:
-            right[k] += 1
-    best_root = -1
-    for root in range(low, high + 1):
-        is_cut = 0 < root < n and order_f[root] & TIED == 0
-        if is_cut and min(root, n - root) >= min_samples_leaf:
-            cost = split_cost
-            for side in range(2):
-                counts = left if side == 0 else right
-                size = root if side == 0 else n - root
-                most = 0
-                for k in range(n_classes):
-                    most = max(most, counts[k])
-                with_split = split_cost + fewest[side, root - low] * COST_SCALE
-                cost += min((size - most) * COST_SCALE, with_split)
-            if cost < best:
-                best, best_root = cost, root
-        if root < high:
-            k = class_of[order_f[root] & SAMPLE]
-            left[k] += 1
-            right[k] -= 1
-    return best, best_root
-
-
-@njit(nogil=True, cache=True)
-def _middle_cut(order_f, low, high):
-    """Return a cut strictly between two roots, near the middle; -1 when there is none."""
-    middle = (low + high) // 2
-    for cut in range(middle, low, -1):
-        if order_f[cut] & TIED == 0:
-            return cut
-    for cut in range(middle + 1, high):
-        if order_f[cut] & TIED == 0:
-            return cut
-    return -1
-
-
-@njit(nogil=True, cache=True)
-def _exact_side(
-    order, position_f, class_of, hoped, limit, root, side, leaf, split_cost, counts, scratch, exact
-):
-    """Bound the cost of one side of a root over all cuts of the features that matter.
-
-    A feature matters when its hoped cost is below ``limit``; ``exact[g]`` is its cost with
-    the best cut, ignoring the size of leaves, or ``limit``.
-    """
-    lowest = leaf
-    for g in range(order.shape[0]):
-        exact[g] = limit
-        if hoped[g] < limit:
-            errors = _side_errors(order[g], position_f, class_of, root, side, counts, scratch)
-            exact[g] = split_cost + errors * COST_SCALE
-            lowest = min(lowest, exact[g])
-    return lowest
-
-
-@njit(nogil=True, cache=True)
-def _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound):
-    """List the intervals of roots (feature, first bin) that may be cheaper than ``below``."""
-    n = 0
-    for f in range(n_bins.shape[0]):
-        for b in range(n_bins[f]):
-            end = b + 1 if is_open[f, b] else b
-            cost = split_cost + costs[1, f, 0, b] + costs[1, f, 1, end]
-            if cost < below and end > 0:
-                interval[n, 0] = f
-                interval[n, 1] = b
-                bound[n] = cost
-                n += 1
-    return n
-
-
-@njit(nogil=True, cache=True)
-def close(
-    order, position, class_of, n_classes, n_bins, left_of, is_open, found, errors, costs,
-    split_cost, min_samples_leaf, below,
-):  # fmt: skip
-    """Find the cheapest root over all cuts, if it is cheaper than ``below``.
-
-    Returns
-    -------
-    cost, feature, n_left
-        ``below, -1, 0`` when no tree of depth two with a split is cheaper.
-    """
-    n_features, n = order.shape
-    interval = np.empty((n_bins.sum(), 2), np.int64)
-    bound = np.empty(n_bins.sum(), np.int64)
-    n_intervals = _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound)
-    best, best_f, best_left = below, -1, 0
-    hoped = np.empty((2, n_features), np.int64)
-    exact = np.empty((2, n_features), np.int64)
-    leaf = np.empty(2, np.int64)
-    counts = np.zeros(n_classes, np.int64)
-    scratch = np.empty(n, np.int32)
-    cuts = np.empty((2, n_features, n), np.int32)
-    n_cuts = np.empty((2, n_features), np.int64)
-    stack = np.empty((64, 2), np.int64)
-    for i in np.argsort(bound[:n_intervals], kind="mergesort"):
-        if bound[i] >= best:
-            break
-        f = interval[i, 0]
-        b = interval[i, 1]
-        end = b + 1 if is_open[f, b] else b
-        for side in range(2):
-            at = b if side == 0 else end
-            size = left_of[f, b] if side == 0 else n - left_of[f, end]
-            leaf[side] = errors[f, side, at] * COST_SCALE
-            for g in range(n_features):
-                wrong = max(0, size - max(0, found[f, g, 1, side, at]))
-                hoped[side, g] = split_cost + wrong * COST_SCALE
-        stack[0, 0] = left_of[f, b]
-        stack[0, 1] = left_of[f, end]
-        height = 1
-        while height > 0:
-            height -= 1
-            low = stack[height, 0]
-            high = stack[height, 1]
-            limit = best - split_cost - costs[1, f, 1, end]
-            bound_low = _exact_side(
-                order, position[f], class_of, hoped[0], limit, low, 0, leaf[0], split_cost,
-                counts, scratch, exact[0],
-            )  # fmt: skip
-            if bound_low >= limit:
-                continue
-            limit = best - split_cost - bound_low
-            bound_high = _exact_side(
-                order, position[f], class_of, hoped[1], limit, high, 1, leaf[1], split_cost,
-                counts, scratch, exact[1],
-            )  # fmt: skip
-            if bound_high >= limit:
-                continue
-            work = 0
-            for side in range(2):
-                limit = best - split_cost - (bound_high if side == 0 else bound_low)
-                most_errors = (limit - split_cost + COST_SCALE - 1) // COST_SCALE
-                for g in range(n_features):
-                    n_cuts[side, g] = 0
-                    if exact[side, g] < limit:
-                        n_cuts[side, g] = _promising_cuts(
-                            order[g], position[f], class_of, low, high, side, most_errors,
-                            counts, scratch, cuts[side, g],
-                        )  # fmt: skip
-                        work += n_cuts[side, g] * (high - low)
-            middle = _middle_cut(order[f], low, high) if work > STRIP_WORK else -1
-            if middle > 0:
-                stack[height, 0], stack[height, 1] = low, middle
-                stack[height + 1, 0], stack[height + 1, 1] = middle, high
-                height += 2
-                continue
-            fewest = np.full((2, high - low + 1), n, np.int64)
-            for side in range(2):
-                for g in range(n_features):
-                    if n_cuts[side, g] > 0:
-                        _search_strip(
-                            order[f], order[g], position[f], position[g], class_of, n_classes,
-                            low, high, side, min_samples_leaf, cuts[side, g], n_cuts[side, g],
-                            fewest[side],
-                        )  # fmt: skip
-            best, root = _best_in_strip(
-                order[f], class_of, n_classes, low, high, fewest, split_cost, min_samples_leaf,
-                best,
-            )  # fmt: skip
-            if root >= 0:
-                best_f, best_left = f, root
-    return best, best_f, best_left
 
 
 # ------------------------------------------------------------------- a whole tree, at once
@@ -850,7 +664,7 @@ def purest_features(order, begin, end, class_of, n_classes, most):
 
 @njit(nogil=True, cache=True)
 def complete(
-    order, class_of, n_classes, depth, most_bins, most_features, split_cost, min_samples_leaf
+    order, class_of, n_classes, depth, most_bins, most_features, split_cost, min_samples_leaf, work
 ):
     """Grow a tree in which each root is that of the best binned tree of depth two.
 
@@ -866,7 +680,9 @@ def complete(
     n = order.shape[1]
     n_features = min(order.shape[0], most_features)
     pairs = np.empty((n_features * (n_features + 1) // 2, 2), np.int64)
-    codes = np.empty((n_features, n), np.uint8)
+    codes = np.empty((n, n_features), np.uint8)
+    members = np.empty((n_features, n), np.uint32)
+    starts = np.empty((n_features, n_classes, most_bins + 1), np.int64)
     n_bins = np.empty(n_features, np.int64)
     left_of = np.empty((n_features, most_bins + 1), np.int64)
     is_open = np.empty((n_features, most_bins), np.bool_)
@@ -933,11 +749,12 @@ def complete(
                         pairs[n_pairs, 1] = g
                         n_pairs += 1
                 here = n_bins[: rows.shape[0]]
+                group_by_bins(codes, first, last, here, members, starts)
                 scan_pairs(
-                    codes, first, last, here, is_open, min_samples_leaf, False,
-                    pairs[:n_pairs], found,
+                    codes, here, is_open, members, starts, min_samples_leaf, False,
+                    pairs[:n_pairs], work, found,
                 )  # fmt: skip
-                count_bins(codes, first, last, here, left_of, errors, purity)
+                count_bins(starts, here, left_of, errors, purity)
                 side_costs(found, left_of, here, errors, split_cost, 1, costs)
                 _, f, b = best_root(costs, left_of, here, purity, split_cost, min_samples_leaf)
                 n_left = left_of[f, b]
@@ -970,23 +787,3 @@ def pruned_cost(nodes, split_cost):
         if left >= 0:
             cost[node] = min(cost[node], split_cost + cost[left] + cost[left + 1])
     return cost[0]
-
-
-@njit(nogil=True, cache=True)
-def best_division(order, gain, min_samples_leaf):
-    """Find the split that sends samples where they gain most.
-
-    ``gain[sample]`` is what it brings to have the sample on the left rather than on the
-    right. Returns the total over the left side, the feature (-1 for none), the samples on
-    the left. Equal totals: the first feature, the fewest samples.
-    """
-    n_features, n = order.shape
-    best, best_f, best_left = np.int64(-1) << 40, -1, 0
-    for f in range(n_features):
-        total = 0
-        for j in range(n - 1):
-            total += gain[order[f, j] & SAMPLE]
-            is_allowed = min_samples_leaf <= j + 1 <= n - min_samples_leaf
-            if total > best and is_allowed and order[f, j + 1] & TIED == 0:
-                best, best_f, best_left = total, f, j + 1
-    return best, best_f, best_left

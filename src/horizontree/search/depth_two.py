@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 
 from horizontree.encoding import SAMPLE, SampleSet
 from horizontree.objective import Objective
+from horizontree.search._closing_kernels import close
 from horizontree.search._pair_kernels import (
+    COUNTS,
+    LANES,
+    ROW,
     best_root,
-    close,
     count_bins,
+    group_by_bins,
     lower_bound,
     make_bins,
     scan_pairs,
@@ -28,6 +32,7 @@ from horizontree.threads import Map
 
 MOST_BINS = 128
 _SAMPLES_PER_BIN = 16
+_PAIRS_PER_TASK = LANES
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +41,7 @@ class Bins:
 
     Parameters
     ----------
-    codes : uint8 array of shape (n_features, n_samples)
+    codes : uint8 array of shape (n_samples, n_features)
         The bin of each sample.
     n_bins : int64 array of shape (n_features,)
         Bins of each feature.
@@ -57,12 +62,18 @@ class Bins:
         return int(self.is_open.shape[1])
 
 
+def make_workspace(n_samples: int, n_classes: int) -> NDArray[np.signedinteger]:
+    """Make what `scan_pairs` works on, in 16 bits where so many samples can be counted."""
+    n_places = int(COUNTS) + 4 * (n_classes + 1) * ROW
+    return np.zeros(n_places, dtype=np.int16 if n_samples < 1 << 15 else np.int32)
+
+
 def cut_into_bins(samples: SampleSet, most: int = MOST_BINS) -> Bins:
     """Cut every feature into at most ``most`` bins, fewer where samples are few."""
     n_features, n_samples = samples.order.shape
     most = int(min(most, max(8, n_samples // _SAMPLES_PER_BIN), samples.n_distinct.max()))
     bins = Bins(
-        codes=np.empty((n_features, n_samples), dtype=np.uint8),
+        codes=np.empty((n_samples, n_features), dtype=np.uint8),
         n_bins=np.empty(n_features, dtype=np.int64),
         is_open=np.zeros((n_features, most), dtype=np.bool_),
         left_of=np.zeros((n_features, most + 1), dtype=np.int64),
@@ -108,22 +119,28 @@ def solve_bins(
     run: Map = map,
 ) -> BinnedDepthTwo:
     """Solve the binned problem of the samples ``first[k]`` to ``last[k]`` of each class."""
-    n_features = len(bins.n_bins)
+    n_features, n_classes = len(bins.n_bins), len(first)
+    n_samples = int((last - first).sum())
+    members = np.empty((n_features, n_samples), dtype=np.uint32)
+    starts = np.empty((n_features, n_classes, bins.most + 1), dtype=np.int64)
+    group_by_bins(bins.codes, first, last, bins.n_bins, members, starts)
     found = np.empty((n_features, n_features, 2, 2, bins.most + 1), dtype=np.int32)
     pairs = np.stack(np.triu_indices(n_features), axis=1)
 
     def scan(chunk: NDArray[np.intp]) -> None:
         scan_pairs(
-            bins.codes, first, last, bins.n_bins, bins.is_open, objective.min_samples_leaf,
-            True, chunk, found,
+            bins.codes, bins.n_bins, bins.is_open, members, starts,
+            min(objective.min_samples_leaf, n_samples), True, chunk,
+            make_workspace(n_samples, n_classes), found,
         )  # fmt: skip
 
-    for _ in run(scan, np.array_split(pairs, min(16, len(pairs))) if run is not map else [pairs]):
+    size = len(pairs) if run is map else _PAIRS_PER_TASK
+    for _ in run(scan, [pairs[i : i + size] for i in range(0, len(pairs), size)]):
         pass
     left_of = np.empty((n_features, bins.most + 1), dtype=np.int64)
     errors = np.empty((n_features, 2, bins.most + 1), dtype=np.int64)
     purity = np.empty(left_of.shape)
-    count_bins(bins.codes, first, last, bins.n_bins, left_of, errors, purity)
+    count_bins(starts, bins.n_bins, left_of, errors, purity)
     costs = np.empty((2, *errors.shape), dtype=np.int64)
     side_costs(found, left_of, bins.n_bins, errors, objective.split_cost, 2, costs)
     cost, feature, boundary = best_root(

@@ -40,6 +40,7 @@ from horizontree.search.depth_two import (
     Bins,
     cut_into_bins,
     grow_depth_two,
+    make_workspace,
     solve_bins,
     solve_depth_two,
     with_stumps,
@@ -99,7 +100,7 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort(2, 0, 32, 12, 5_000, 20_000, 40, 0, 0, 0),
-    "normal": Effort(6, 6, 64, 20, 20_000, 10_000, 300, 60, 24, 0),
+    "normal": Effort(6, 6, 64, 20, 20_000, 10_000, 500, 60, 24, 0),
     "thorough": Effort(20, 24, 64, 40, 50_000, 100_000, None, 400, 200, 2_000),
 }
 
@@ -366,7 +367,9 @@ class HorizonSearch:
             return leaf, None
         nodes = complete(
             samples.order, samples.labels, samples.n_classes, depth, self.effort.most_bins,
-            self.effort.most_features, self.objective.split_cost, self.objective.min_samples_leaf,
+            self.effort.most_features, self.objective.split_cost,
+            min(self.objective.min_samples_leaf, samples.n_samples),
+            make_workspace(samples.n_samples, samples.n_classes),
         )  # fmt: skip
         cost = int(pruned_cost(nodes, self.objective.split_cost))
         return (cost, _as_splits(nodes, samples)) if cost < leaf else (leaf, None)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
-from horizontree.search._pair_kernels import best_division
+from horizontree.search._repair_kernels import best_division
 from horizontree.search.cart import best_stump
 from horizontree.search.depth_two import grow_depth_two
 from horizontree.search.splits import Split
