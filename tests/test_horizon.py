@@ -14,7 +14,8 @@ import naive
 from horizontree import CARTClassifier, HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search.horizon import EFFORTS, HorizonSearch
+from horizontree.search.effort import EFFORTS
+from horizontree.search.horizon import HorizonSearch
 from horizontree.search.repair import cost_of
 from horizontree.search.watch import Watch
 from horizontree.threads import thread_map

@@ -15,7 +15,7 @@ A search proposes a tree of *splits*; what that tree means is its best pruning:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,18 @@ class Objective:
         """
         split_cost = min(ccp_alpha, 2.0) * n_samples * COST_SCALE
         return cls(round(split_cost), min(int(min_samples_leaf), n_samples + 1))
+
+    def preferring_small_trees(self) -> Objective:
+        """Return this objective with ties between trees broken: fewer splits are better.
+
+        A split that costs nothing gets the smallest price there is; fewer than ``COST_SCALE``
+        of them never outweigh an error.
+        """
+        return replace(self, split_cost=max(1, self.split_cost))
+
+    def bound_from(self, bound: int) -> int:
+        """Turn a lower bound of `preferring_small_trees` into one of this objective."""
+        return bound if self.split_cost > 0 else bound // COST_SCALE * COST_SCALE
 
     def leaf_cost(self, class_counts: NDArray[np.int64]) -> int:
         """Return the cost of one leaf that predicts its majority class."""

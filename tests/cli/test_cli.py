@@ -31,7 +31,7 @@ def test_fit_shows_cart_the_tree_the_model_and_what_to_type_next(
     out = output_of("fit", data, "--target", "y", "--depth", "2", "--quiet", "--output", "m.json")
     assert "data.csv: 60 rows, 2 features, 2 classes (" in out
     assert re.search(r"^cart +\d+ +\d+\.\d\d %$", out, re.M)
-    assert re.search(r"^mh-deoct +\d+ +\d+\.\d\d %$", out, re.M)
+    assert re.search(r"^horizon +\d+ +\d+\.\d\d %$", out, re.M)
     assert load_model("m.json").tree_.to_text(["a", "b"], ["no", "yes"]) in out
     assert "model saved to m.json" in out
     assert "next: horizontree show m.json" in out
@@ -104,8 +104,8 @@ def test_fit_as_json_prints_one_object_and_no_progress(
     result = json.loads(captured.out)
     assert captured.err == ""
     assert result["rows"] == 60
-    assert result["method"] == "mh-deoct"
-    cart, ours = (result["results"][name]["train"]["errors"] for name in ("cart", "mh-deoct"))
+    assert result["method"] == "horizon"
+    cart, ours = (result["results"][name]["train"]["errors"] for name in ("cart", "horizon"))
     assert ours <= cart
     assert result["training"]["errors"] == ours
     assert result["parameters"]["max_depth"] == 2

@@ -10,7 +10,7 @@ from typing import NoReturn
 from horizontree._version import __version__
 from horizontree.cli.console import CommandError
 
-METHOD_NAMES = ("mh-deoct", "horizon", "cart", "deoct")
+METHOD_NAMES = ("horizon", "mh-deoct", "cart", "deoct")
 DEFAULT_DEPTH = 4
 DEFAULT_SEED = 0
 
@@ -56,7 +56,7 @@ def _add_fit(commands: _Commands[_Parser]) -> None:
     fit.add_argument("--target", required=True, metavar="NAME", help="the column to predict")
     fit.add_argument("--drop", nargs="+", action="extend", default=[], metavar="COL",
                      help="columns to leave out")  # fmt: skip
-    fit.add_argument("--method", choices=METHOD_NAMES, default="mh-deoct",
+    fit.add_argument("--method", choices=METHOD_NAMES, default="horizon",
                      help="default: %(default)s")  # fmt: skip
     tree = fit.add_argument_group("the tree")
     tree.add_argument("--depth", type=_integer(1), metavar="N",

@@ -8,7 +8,8 @@ from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
 from horizontree.search.bounds import unavoidable_cost
 from horizontree.search.cart import grow_cart
-from horizontree.search.horizon import EFFORTS, HorizonSearch
+from horizontree.search.effort import EFFORTS
+from horizontree.search.horizon import HorizonSearch
 
 DEEPEST = 16
 """Candidates are completed to the full depth: each level doubles the nodes."""
@@ -124,20 +125,24 @@ class HorizonTreeClassifier(BaseTreeClassifier):
 
     def _search(self, problem: Problem) -> Found:
         samples, objective = problem.samples, problem.objective
-        search = HorizonSearch(
-            max_depth=int(self.max_depth),
-            horizon=self._horizon(),
-            objective=objective,
-            effort=EFFORTS[self.effort],
-            watch=problem.watch,
-            run=problem.run,
-        )
-        trees = [problem.tree_of(search.search(samples))]
-        bound = search.bound
+        max_depth, horizon = int(self.max_depth), self._horizon()
+        efforts = [self.effort]
+        if self.effort == "thorough" and max_depth > horizon:
+            efforts = ["normal", "thorough"]  # a good tree soon, and one to start from
+        tree, n_decided = None, 0
+        for effort in efforts:
+            search = HorizonSearch(
+                max_depth, horizon, objective.preferring_small_trees(), EFFORTS[effort],
+                problem.watch, problem.run,
+            )  # fmt: skip
+            tree = search.search(samples, tree)
+            n_decided += search.n_decided
+        trees = [problem.tree_of(tree)]
+        bound = objective.bound_from(search.bound)
         if problem.cost_of(trees[0]) > bound:  # not proven: promise what can be promised
             greedy = grow_cart(
                 samples, max_depth=self.max_depth, min_samples_leaf=objective.min_samples_leaf
             )
             trees.append(problem.tree_of(greedy))
             bound = max(bound, unavoidable_cost(samples, objective))
-        return Found(trees=trees, n_iter=search.n_decided, bound=bound)
+        return Found(trees=trees, n_iter=n_decided, bound=bound)

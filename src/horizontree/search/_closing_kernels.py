@@ -1,8 +1,13 @@
 """Kernels from the best tree of depth two over bins to the best one over all cuts.
 
 Intervals of roots that could hold a cheaper tree, by the bounds of `_pair_kernels`, are taken
-best bound first. The bound of an interval is made exact at its two ends; what is left is
-halved until all its roots can be searched cut by cut, as a *strip*.
+best bound first. At the two ends of an interval the samples that are always on a side are
+counted by bins; a feature's cuts are looked at one by one only inside bins whose bound is low
+enough. What is left is halved until all its roots can be searched cut by cut, as a *strip*::
+
+    roots from low to high       side 0: always on it are the samples below low
+    ──────|-----------|──────    side 1: always on it are the samples from high on
+         low         high        in between: they join one by one as the root moves
 """
 
 import numpy as np
@@ -21,119 +26,195 @@ def _higher(a, b):
 
 
 @njit(nogil=True, cache=True)
+def _largest(counts):
+    most = counts[0]
+    for k in range(1, counts.shape[0]):
+        most = max(most, counts[k])
+    return most
+
+
+@njit(nogil=True, cache=True)
 def _is_in_side(position, root, side):
     return position < root if side == 0 else position >= root
 
 
 @njit(nogil=True, cache=True)
-def _sweep_down(order_g, position_f, class_of, root, side, counts, most_above):
-    """Fill the largest class above each position of ``g``, of the samples on one side of a root.
+def _count_side(
+    order_f, class_of, codes, n_bins, left_of, members, starts, f, b, root, side, matters, counts
+):
+    """Count one side of a root by class and bin: ``counts[g, k, c]`` of each ``g`` that matters.
 
-    Returns how many these are, and their largest class.
+    The root lies in bin ``b`` of ``f``, or at its lower boundary. The smaller side is walked
+    through; the other one is what is left.
     """
-    for k in range(counts.shape[0]):
-        counts[k] = 0
-    n_side = 0
-    most = 0
-    for j in range(order_g.shape[0] - 1, -1, -1):
-        sample = order_g[j] & SAMPLE
-        most_above[j] = most
-        if _is_in_side(position_f[sample], root, side):
+    n_features, n_classes = starts.shape[0], starts.shape[1]
+    n = order_f.shape[0]
+    walked = 0 if root <= n - root else 1
+    for g in range(n_features):
+        if matters[g]:
+            for k in range(n_classes):
+                for c in range(n_bins[g]):
+                    counts[g, k, c] = 0
+    first_bin = 0 if walked == 0 else b + 1
+    end_bin = b if walked == 0 else n_bins[f]
+    if first_bin < end_bin:
+        for k in range(n_classes):
+            for j in range(starts[f, k, first_bin], starts[f, k, end_bin]):
+                sample = members[f, j]
+                for g in range(n_features):
+                    if matters[g]:
+                        counts[g, k, codes[sample, g]] += 1
+    if b < n_bins[f]:
+        begin = left_of[f, b] if walked == 0 else root
+        end = root if walked == 0 else left_of[f, b + 1]
+        for j in range(begin, end):
+            sample = order_f[j] & SAMPLE
             k = class_of[sample]
-            counts[k] += 1
-            most = max(most, counts[k])
-            n_side += 1
-    return n_side, most
+            for g in range(n_features):
+                if matters[g]:
+                    counts[g, k, codes[sample, g]] += 1
+    if walked != side:
+        for g in range(n_features):
+            if matters[g]:
+                for k in range(n_classes):
+                    for c in range(n_bins[g]):
+                        whole = starts[g, k, c + 1] - starts[g, k, c]
+                        counts[g, k, c] = whole - counts[g, k, c]
 
 
 @njit(nogil=True, cache=True)
-def _side_errors(order_g, position_f, class_of, root, side, counts, most_above):
-    """Return the fewest errors when ``g`` splits one side of a root; any cut, any leaf."""
-    n = order_g.shape[0]
-    n_side, most = _sweep_down(order_g, position_f, class_of, root, side, counts, most_above)
-    correct = most
-    for k in range(counts.shape[0]):
-        counts[k] = 0
-    most = 0
-    for j in range(n - 1):
+def _cuts_inside(
+    order_g, begin, end, position_f, class_of, low, high, side, n_side, limit,
+    below, above, scratch, cuts, n_cuts, fewest,
+):  # fmt: skip
+    """Look at the cuts strictly inside one bin; ``below`` and ``above`` move to its upper end.
+
+    ``above`` counts the side's samples from ``begin`` on. Returns the number of promising cuts
+    so far and the fewest errors so far.
+    """
+    always = low if side == 0 else high
+    for j in range(begin, end):  # from here on ``above`` is what lies above the bin
         sample = order_g[j] & SAMPLE
-        if _is_in_side(position_f[sample], root, side):
+        if _is_in_side(position_f[sample], always, side):
+            above[class_of[sample]] -= 1
+    most = _largest(above)
+    for j in range(end - 1, begin - 1, -1):
+        sample = order_g[j] & SAMPLE
+        scratch[j - begin] = most
+        if _is_in_side(position_f[sample], always, side):
+            above[class_of[sample]] += 1
+            most = max(most, above[class_of[sample]])
+    most = _largest(below)
+    is_new = False  # a sample that matters since the last cut
+    for j in range(begin, end):
+        sample = order_g[j] & SAMPLE
+        if _is_in_side(position_f[sample], always, side):
             k = class_of[sample]
-            counts[k] += 1
-            most = max(most, counts[k])
-        if order_g[j + 1] & TIED == 0:
-            correct = max(correct, most + most_above[j])
-    return n_side - correct
+            below[k] += 1
+            above[k] -= 1
+            most = max(most, below[k])
+            is_new = True
+        elif low <= position_f[sample] < high:
+            is_new = True
+        if is_new and j + 1 < end and order_g[j + 1] & TIED == 0:
+            errors = n_side - most - scratch[j - begin]
+            fewest = min(fewest, errors)
+            if errors < limit:
+                cuts[n_cuts] = j
+                n_cuts += 1
+            is_new = False
+    return n_cuts, fewest
 
 
 @njit(nogil=True, cache=True)
 def _promising_cuts(
-    order_g, position_f, class_of, low, high, side, limit, counts, most_above, cuts
-):
+    order_g, n_bins, left_of, is_open, position_f, class_of, counts, low, high, side, limit,
+    below, above, scratch, cuts,
+):  # fmt: skip
     """List the cuts of ``g`` with fewer than ``limit`` errors on what is always on this side.
 
-    The roots are ``low`` to ``high``; of samples in between, a cut may get all right.
-    Returns how many cuts there are; ``cuts[i]`` is the last position below the cut.
+    Of samples between ``low`` and ``high`` a cut may get all right. ``cuts[i]`` is the last
+    position below a cut. Returns how many cuts there are, and the fewest errors: of any cut if
+    they are below ``limit``, and otherwise at least ``limit``.
     """
-    n = order_g.shape[0]
-    always = low if side == 0 else high
-    n_side, _ = _sweep_down(order_g, position_f, class_of, always, side, counts, most_above)
-    for k in range(counts.shape[0]):
-        counts[k] = 0
-    most = 0
+    n_classes = counts.shape[0]
+    n_side = 0
+    for k in range(n_classes):
+        below[k] = 0
+        above[k] = 0
+        for c in range(n_bins):
+            above[k] += counts[k, c]
+        n_side += above[k]
+    fewest = n_side - _largest(above)
     n_cuts = 0
-    is_new = False  # a sample of this side since the last cut
-    for j in range(n - 1):
-        sample = order_g[j] & SAMPLE
-        if _is_in_side(position_f[sample], always, side):
-            k = class_of[sample]
-            counts[k] += 1
-            most = max(most, counts[k])
-            is_new = True
-        elif low <= position_f[sample] < high:
-            is_new = True
-        if is_new and order_g[j + 1] & TIED == 0:
-            if n_side - most - most_above[j] < limit:
-                cuts[n_cuts] = j
+    for c in range(n_bins):
+        if c > 0:
+            errors = n_side - _largest(below) - _largest(above)
+            fewest = min(fewest, errors)
+            if errors < limit:
+                cuts[n_cuts] = left_of[c] - 1
                 n_cuts += 1
-            is_new = False
-    return n_cuts
+        correct = _largest(below)
+        most = 0
+        for k in range(n_classes):
+            correct += counts[k, c]
+            most = max(most, above[k] - counts[k, c])
+        if is_open[c] and n_side - correct - most < limit:
+            n_cuts, fewest = _cuts_inside(
+                order_g, left_of[c], left_of[c + 1], position_f, class_of, low, high, side,
+                n_side, limit, below, above, scratch, cuts, n_cuts, fewest,
+            )  # fmt: skip
+        else:
+            for k in range(n_classes):
+                below[k] += counts[k, c]
+                above[k] -= counts[k, c]
+    return n_cuts, fewest
 
 
 @njit(nogil=True, cache=True)
-def _count_at_cuts(order_g, position_f, class_of, root, side, cuts, below, above):
+def _count_at_cuts(
+    order_g, n_bins, left_of, position_f, class_of, counts, root, side, cuts, below, above
+):
     """Fill the class counts ``below[k, i]`` and ``above[k, i]`` cut ``i`` on one side."""
-    n_classes = below.shape[0]
-    n_cuts = below.shape[1]
-    counts = np.zeros(n_classes, np.int32)
+    n_classes, n_cuts = below.shape
+    here = np.zeros(n_classes, np.int64)
     i = 0
-    for j in range(order_g.shape[0]):
-        sample = order_g[j] & SAMPLE
-        if _is_in_side(position_f[sample], root, side):
-            counts[class_of[sample]] += 1
-        if i < n_cuts and j == cuts[i]:
+    for c in range(n_bins):
+        if i < n_cuts and cuts[i] < left_of[c + 1]:
+            for j in range(left_of[c], left_of[c + 1]):
+                sample = order_g[j] & SAMPLE
+                if _is_in_side(position_f[sample], root, side):
+                    here[class_of[sample]] += 1
+                if i < n_cuts and j == cuts[i]:
+                    for k in range(n_classes):
+                        below[k, i] = here[k]
+                    i += 1
+        else:
             for k in range(n_classes):
-                below[k, i] = counts[k]
-            i += 1
+                here[k] += counts[k, c]
     for k in range(n_classes):
         for i in range(n_cuts):
-            above[k, i] = counts[k] - below[k, i]
+            above[k, i] = here[k] - below[k, i]
 
 
 @njit(nogil=True, cache=True)
 def _search_strip(
-    order_f, order_g, position_f, position_g, class_of, n_classes, low, high, side,
-    min_samples_leaf, cuts, n_cuts, fewest,
+    order_f, order_g, n_bins, left_of, position_f, position_g, class_of, counts, low, high, side,
+    min_samples_leaf, cuts, fewest,
 ):  # fmt: skip
     """Lower ``fewest[root - low]`` to the exact errors of the given cuts of ``g``, each root.
 
     Samples join the side one by one, from the root where it is smallest.
     """
     n = order_f.shape[0]
+    n_classes = counts.shape[0]
+    n_cuts = cuts.shape[0]
     below = np.empty((n_classes, n_cuts), np.int32)
     above = np.empty((n_classes, n_cuts), np.int32)
     start = low if side == 0 else high
-    _count_at_cuts(order_g, position_f, class_of, start, side, cuts, below, above)
+    _count_at_cuts(
+        order_g, n_bins, left_of, position_f, class_of, counts, start, side, cuts, below, above
+    )
     most_below = np.zeros(n_cuts, np.int32)
     most_above = np.zeros(n_cuts, np.int32)
     n_below = np.zeros(n_cuts, np.int32)
@@ -160,7 +241,7 @@ def _search_strip(
         if step < high - low:
             sample = order_f[root if side == 0 else root - 1] & SAMPLE
             k = class_of[sample]
-            first = np.searchsorted(cuts[:n_cuts], position_g[sample])
+            first = np.searchsorted(cuts, position_g[sample])
             for i in range(first):
                 above[k, i] += 1
                 most_above[i] = _higher(most_above[i], above[k, i])
@@ -173,29 +254,21 @@ def _search_strip(
 
 @njit(nogil=True, cache=True)
 def _best_in_strip(
-    order_f, class_of, n_classes, low, high, fewest, split_cost, min_samples_leaf, best
+    order_f, class_of, left, right, low, high, fewest, split_cost, min_samples_leaf, best
 ):
-    """Return the cheapest root from ``low`` to ``high``: cost and root, or ``best`` and -1."""
+    """Return the cheapest root from ``low`` to ``high``: cost and root, or ``best`` and -1.
+
+    ``left`` and ``right`` count the classes on either side of ``low``.
+    """
     n = order_f.shape[0]
-    left = np.zeros(n_classes, np.int64)
-    right = np.zeros(n_classes, np.int64)
-    for j in range(n):
-        k = class_of[order_f[j] & SAMPLE]
-        if j < low:
-            left[k] += 1
-        else:
-            right[k] += 1
     best_root = -1
     for root in range(low, high + 1):
         is_cut = 0 < root < n and order_f[root] & TIED == 0
         if is_cut and min(root, n - root) >= min_samples_leaf:
             cost = split_cost
             for side in range(2):
-                counts = left if side == 0 else right
                 size = root if side == 0 else n - root
-                most = 0
-                for k in range(n_classes):
-                    most = max(most, counts[k])
+                most = _largest(left if side == 0 else right)
                 with_split = split_cost + fewest[side, root - low] * COST_SCALE
                 cost += min((size - most) * COST_SCALE, with_split)
             if cost < best:
@@ -221,25 +294,6 @@ def _middle_cut(order_f, low, high):
 
 
 @njit(nogil=True, cache=True)
-def _exact_side(
-    order, position_f, class_of, hoped, limit, root, side, leaf, split_cost, counts, scratch, exact
-):
-    """Bound the cost of one side of a root over all cuts of the features that matter.
-
-    A feature matters when its hoped cost is below ``limit``; ``exact[g]`` is its cost with
-    the best cut, ignoring the size of leaves, or ``limit``.
-    """
-    lowest = leaf
-    for g in range(order.shape[0]):
-        exact[g] = limit
-        if hoped[g] < limit:
-            errors = _side_errors(order[g], position_f, class_of, root, side, counts, scratch)
-            exact[g] = split_cost + errors * COST_SCALE
-            lowest = min(lowest, exact[g])
-    return lowest
-
-
-@njit(nogil=True, cache=True)
 def _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound):
     """List the intervals of roots (feature, first bin) that may be cheaper than ``below``."""
     n = 0
@@ -256,9 +310,15 @@ def _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound):
 
 
 @njit(nogil=True, cache=True)
+def _most_errors(limit, split_cost):
+    """Return the number that the errors below a split must stay below."""
+    return (limit - split_cost + COST_SCALE - 1) // COST_SCALE
+
+
+@njit(nogil=True, cache=True)
 def close(
-    order, position, class_of, n_classes, n_bins, left_of, is_open, found, errors, costs,
-    split_cost, min_samples_leaf, below,
+    order, position, class_of, codes, n_bins, left_of, is_open, members, starts, found, errors,
+    costs, split_cost, min_samples_leaf, below,
 ):  # fmt: skip
     """Find the cheapest root over all cuts, if it is cheaper than ``below``.
 
@@ -268,17 +328,22 @@ def close(
         ``below, -1, 0`` when no tree of depth two with a split is cheaper.
     """
     n_features, n = order.shape
+    n_classes = starts.shape[1]
     interval = np.empty((n_bins.sum(), 2), np.int64)
     bound = np.empty(n_bins.sum(), np.int64)
     n_intervals = _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound)
     best, best_f, best_left = below, -1, 0
     hoped = np.empty((2, n_features), np.int64)
-    exact = np.empty((2, n_features), np.int64)
-    leaf = np.empty(2, np.int64)
-    counts = np.zeros(n_classes, np.int64)
-    scratch = np.empty(n, np.int32)
+    matters = np.empty(n_features, np.bool_)
+    counts = np.empty((2, n_features, n_classes, is_open.shape[1]), np.int32)
+    below_cut = np.empty(n_classes, np.int64)
+    above_cut = np.empty(n_classes, np.int64)
+    left = np.empty(n_classes, np.int64)
+    right = np.empty(n_classes, np.int64)
+    scratch = np.empty(n, np.int64)
     cuts = np.empty((2, n_features, n), np.int32)
     n_cuts = np.empty((2, n_features), np.int64)
+    cheapest = np.empty(2, np.int64)
     stack = np.empty((64, 2), np.int64)
     for i in np.argsort(bound[:n_intervals], kind="mergesort"):
         if bound[i] >= best:
@@ -289,7 +354,6 @@ def close(
         for side in range(2):
             at = b if side == 0 else end
             size = left_of[f, b] if side == 0 else n - left_of[f, end]
-            leaf[side] = errors[f, side, at] * COST_SCALE
             for g in range(n_features):
                 wrong = max(0, size - max(0, found[f, g, 1, side, at]))
                 hoped[side, g] = split_cost + wrong * COST_SCALE
@@ -300,32 +364,43 @@ def close(
             height -= 1
             low = stack[height, 0]
             high = stack[height, 1]
-            limit = best - split_cost - costs[1, f, 1, end]
-            bound_low = _exact_side(
-                order, position[f], class_of, hoped[0], limit, low, 0, leaf[0], split_cost,
-                counts, scratch, exact[0],
-            )  # fmt: skip
-            if bound_low >= limit:
-                continue
-            limit = best - split_cost - bound_low
-            bound_high = _exact_side(
-                order, position[f], class_of, hoped[1], limit, high, 1, leaf[1], split_cost,
-                counts, scratch, exact[1],
-            )  # fmt: skip
-            if bound_high >= limit:
-                continue
-            work = 0
+            cheapest[1] = costs[1, f, 1, end]
+            can_be_best = True
             for side in range(2):
-                limit = best - split_cost - (bound_high if side == 0 else bound_low)
-                most_errors = (limit - split_cost + COST_SCALE - 1) // COST_SCALE
+                at = b if side == 0 else end
+                limit = best - split_cost - cheapest[1 - side]
+                for g in range(n_features):
+                    matters[g] = hoped[side, g] < limit
+                _count_side(
+                    order[f], class_of, codes, n_bins, left_of, members, starts, f, b,
+                    low if side == 0 else high, side, matters, counts[side],
+                )  # fmt: skip
+                cheapest[side] = errors[f, side, at] * COST_SCALE
                 for g in range(n_features):
                     n_cuts[side, g] = 0
-                    if exact[side, g] < limit:
-                        n_cuts[side, g] = _promising_cuts(
-                            order[g], position[f], class_of, low, high, side, most_errors,
-                            counts, scratch, cuts[side, g],
+                    if matters[g]:
+                        n_cuts[side, g], fewest_errors = _promising_cuts(
+                            order[g], n_bins[g], left_of[g], is_open[g], position[f], class_of,
+                            counts[side, g], low, high, side, _most_errors(limit, split_cost),
+                            below_cut, above_cut, scratch, cuts[side, g],
                         )  # fmt: skip
-                        work += n_cuts[side, g] * (high - low)
+                        cost = split_cost + fewest_errors * COST_SCALE
+                        cheapest[side] = min(cheapest[side], cost)
+                if cheapest[side] >= limit:
+                    can_be_best = False
+                    break
+            if not can_be_best:
+                continue
+            work = 0
+            limit = best - split_cost - cheapest[1]
+            for g in range(n_features):
+                if n_cuts[0, g] > 0:  # once more, now that the other side is known better
+                    n_cuts[0, g], _ = _promising_cuts(
+                        order[g], n_bins[g], left_of[g], is_open[g], position[f], class_of,
+                        counts[0, g], low, high, 0, _most_errors(limit, split_cost),
+                        below_cut, above_cut, scratch, cuts[0, g],
+                    )  # fmt: skip
+                work += (n_cuts[0, g] + n_cuts[1, g]) * (high - low)
             middle = _middle_cut(order[f], low, high) if work > STRIP_WORK else -1
             if middle > 0:
                 stack[height, 0], stack[height, 1] = low, middle
@@ -337,12 +412,19 @@ def close(
                 for g in range(n_features):
                     if n_cuts[side, g] > 0:
                         _search_strip(
-                            order[f], order[g], position[f], position[g], class_of, n_classes,
-                            low, high, side, min_samples_leaf, cuts[side, g], n_cuts[side, g],
-                            fewest[side],
+                            order[f], order[g], n_bins[g], left_of[g], position[f], position[g],
+                            class_of, counts[side, g], low, high, side, min_samples_leaf,
+                            cuts[side, g, : n_cuts[side, g]], fewest[side],
                         )  # fmt: skip
+            for k in range(n_classes):
+                left[k] = starts[f, k, b] - starts[f, k, 0]
+                right[k] = starts[f, k, n_bins[f]] - starts[f, k, b]
+            for j in range(left_of[f, b], low):
+                k = class_of[order[f, j] & SAMPLE]
+                left[k] += 1
+                right[k] -= 1
             best, root = _best_in_strip(
-                order[f], class_of, n_classes, low, high, fewest, split_cost, min_samples_leaf,
+                order[f], class_of, left, right, low, high, fewest, split_cost, min_samples_leaf,
                 best,
             )  # fmt: skip
             if root >= 0:

@@ -181,14 +181,23 @@ def _cumulate(work, n):
 
 
 @njit(nogil=True, cache=True)
-def _join(work, block, n):
-    """Add the new samples to those below the root boundary: at or below ``c``, and above it."""
+def _join_and_compare(work, block, n):
+    """Add the new samples of a class to those below the root boundary, and then compare."""
+    as_count = work.dtype.type
     for a in range(n):
         new = work[CELLS + a]
-        work[block + BELOW + a] += new
-        work[block + ABOVE + a] += work[ALL_NEW + a] - new
+        below = as_count(work[block + BELOW + a] + new)
+        above = as_count(work[block + ABOVE + a] + as_count(work[ALL_NEW + a] - new))
+        below_right = as_count(work[block + TOTAL_BELOW + a] - below)
+        above_right = as_count(work[block + TOTAL_ABOVE + a] - above)
+        work[block + BELOW + a] = below
+        work[block + ABOVE + a] = above
         work[NEW_BELOW + a] += new
         work[CELLS + a] = 0
+        work[M00 + a] = _higher(work[M00 + a], below)
+        work[M01 + a] = _higher(work[M01 + a], above)
+        work[M10 + a] = _higher(work[M10 + a], below_right)
+        work[M11 + a] = _higher(work[M11 + a], above_right)
 
 
 @njit(nogil=True, cache=True)
@@ -310,22 +319,23 @@ def _block(k):
 
 
 @njit(nogil=True, cache=True)
-def _start(work, pairs, n_bins, is_open, starts, n_g, n_places):
+def _start(work, pairs, n_bins, is_open, starts, classes, n_g, n_places):
     """Clear the workspace for some pairs and fill in the totals over all bins of ``f``."""
     n_classes = starts.shape[1]
     for row in (P00, P01, CELLS, OPEN_F, OPEN_G):
         _clear(work, row, n_places)
     for row in (LOW_G, HIGH_G, HOPE_LOW_G, HOPE_HIGH_G):
         _clear(work, row, n_places, NONE)
-    for k in range(n_classes + 1):
-        for row in (BELOW, ABOVE, TOTAL_BELOW, TOTAL_ABOVE):
+    for row in (BELOW, ABOVE, TOTAL_BELOW, TOTAL_ABOVE):
+        _clear(work, _block(n_classes) + row, n_places)
+        for k in classes:
             _clear(work, _block(k) + row, n_places)
     for lane in range(pairs.shape[0]):
         g = pairs[lane, 1]
         for c in range(n_g):
             a = np.uint64(c * LANES + lane)
             end = min(c + 1, n_bins[g])
-            for k in range(n_classes):
+            for k in classes:
                 below = starts[g, k, end] - starts[g, k, 0]
                 above = starts[g, k, n_bins[g]] - starts[g, k, end]
                 work[_block(k) + TOTAL_BELOW + a] = below
@@ -366,7 +376,7 @@ def _add_samples(work, codes, pairs, n_bins, members, starts, k, b):
 
 @njit(nogil=True, cache=True)
 def _scan_lanes(
-    codes, n_bins, is_open, members, starts, min_samples_leaf, with_hope, pairs, work, out
+    codes, n_bins, is_open, members, starts, classes, min_samples_leaf, with_hope, pairs, work, out
 ):
     """Scan up to `LANES` pairs of features side by side."""
     n_classes = starts.shape[1]
@@ -377,17 +387,18 @@ def _scan_lanes(
         n_f = max(n_f, n_bins[pairs[lane, 0]])
         n_g = max(n_g, n_bins[pairs[lane, 1]])
     n = np.uint64(n_g * LANES)
-    _start(work, pairs, n_bins, is_open, starts, n_g, n)
+    _start(work, pairs, n_bins, is_open, starts, classes, n_g, n)
     all_classes = _block(n_classes)
     needs_counts = with_hope or min_samples_leaf > 1
     for b in range(1, n_f + 1):
         for row in (M00, M01, M10, M11, NEW_BELOW):
             _clear(work, row, n)
-        for k in range(n_classes):
+        for k in classes:
             if _add_samples(work, codes, pairs, n_bins, members, starts, k, b - 1):
                 _cumulate(work, n)
-                _join(work, _block(k), n)
-            _compare(work, _block(k), n)
+                _join_and_compare(work, _block(k), n)
+            else:
+                _compare(work, _block(k), n)
         if needs_counts:
             _count_all(work, all_classes, n)
         if min_samples_leaf > 1:
@@ -442,11 +453,18 @@ def scan_pairs(
     `group_by_bins`, and ``work`` is a workspace of `workspace_size` places, of 16 bits if no
     more samples than that can count.
     """
+    classes = np.empty(starts.shape[1], np.int64)
+    n_present = 0
+    for k in range(starts.shape[1]):
+        if starts[0, k, n_bins[0]] > starts[0, k, 0]:
+            classes[n_present] = k
+            n_present += 1
     for begin in range(0, pairs.shape[0], LANES):
         lanes = pairs[begin : begin + LANES]
         _scan_lanes(
-            codes, n_bins, is_open, members, starts, min_samples_leaf, with_hope, lanes, work, out
-        )
+            codes, n_bins, is_open, members, starts, classes[:n_present], min_samples_leaf,
+            with_hope, lanes, work, out,
+        )  # fmt: skip
     n_kinds = 2 if with_hope else 1
     for i in range(pairs.shape[0]):
         for way in range(2):  # the ends: a side is empty, or it holds all samples
@@ -541,6 +559,37 @@ def lower_bound(costs, n_bins, is_open, split_cost):
 
 
 @njit(nogil=True, cache=True)
+def bound_pairs(found, errors, costs, left_of, n_bins, is_open, split_cost, pairs):
+    """Return, for each pair of features, a cost that no tree made with it is below.
+
+    A tree is made with a pair when one of the two is its root and the other one below it.
+    A feature paired with itself stands for its trees with leaves below the root, too.
+    """
+    bounds = np.empty(pairs.shape[0], np.int64)
+    for i in range(pairs.shape[0]):
+        lowest = np.int64(1) << 62
+        for way in range(2):
+            root = pairs[i, way]
+            other = pairs[i, 1 - way]
+            n = left_of[root, n_bins[root]]
+            for b in range(n_bins[root]):
+                end = b + 1 if is_open[root, b] else b
+                if end == 0:
+                    continue
+                low = left_of[root, b] - found[root, other, 1, 0, b]
+                high = n - left_of[root, end] - found[root, other, 1, 1, end]
+                low = split_cost + max(0, low) * COST_SCALE
+                high = split_cost + max(0, high) * COST_SCALE
+                if root == other:
+                    low = min(low, errors[root, 0, b] * COST_SCALE)
+                    high = min(high, errors[root, 1, end] * COST_SCALE)
+                cost = min(low + costs[1, root, 1, end], costs[1, root, 0, b] + high)
+                lowest = min(lowest, split_cost + cost)
+        bounds[i] = lowest
+    return bounds
+
+
+@njit(nogil=True, cache=True)
 def sort_within_classes(order_f, class_of, first, codes, out, position):
     """Copy the codes with the samples of each class in the order of one feature.
 
@@ -621,7 +670,7 @@ FEATURE, CUT_SAMPLE, LEFT, N_ERRORS = range(4)  # columns of the nodes that `com
 
 
 @njit(nogil=True, cache=True)
-def n_bins_for(n_samples, most):
+def _n_quick_bins(n_samples, most):
     """Return how many bins are worth their cells for so many samples."""
     return int(min(most, max(8, np.sqrt(n_samples))))
 
@@ -740,7 +789,7 @@ def complete(
                     continue
                 make_bins(
                     order, rows, begin, end, class_of, n_classes, slot_of,
-                    n_bins_for(size, most_bins), codes, n_bins, left_of, is_open,
+                    _n_quick_bins(size, most_bins), codes, n_bins, left_of, is_open,
                 )  # fmt: skip
                 n_pairs = 0
                 for f in range(rows.shape[0]):

@@ -28,7 +28,9 @@ from horizontree.search._pair_kernels import sort_within_classes
 from horizontree.search.depth_two import (
     MOST_BINS,
     Bins,
+    all_pairs,
     cut_into_bins,
+    n_bins_for,
     solve_bins,
     solve_depth_two,
     with_stumps,
@@ -46,12 +48,14 @@ class _Side:
     """What is known of the best tree of depth two on one side of a root.
 
     ``bound`` is below every tree, ``bound_here`` below those with leaves of the right size,
-    and ``cost`` is that of one of these.
+    and ``cost`` is that of one of these. ``pair_bounds`` are below the trees made with each
+    pair of features.
     """
 
     bound: int
     bound_here: int
     cost: int
+    pair_bounds: NDArray[np.int64]
     is_exact: bool = False  # whether ``bound`` is as high as it can be
 
 
@@ -62,9 +66,11 @@ class _RootFeature:
         self.samples = samples
         self.bins = bins
         self.feature = feature
-        self.sides: dict[tuple[int, int], _Side] = {}
+        self._pairs = all_pairs(samples.n_features)
         self._last = np.cumsum(samples.class_counts)
         self._first = self._last - samples.class_counts
+        nobody = _Side(0, 0, 0, np.zeros(len(self._pairs), dtype=np.int64), is_exact=True)
+        self.sides = {(0, 0): nobody, (samples.n_samples, 1): nobody}
 
     @cached_property
     def _sorted(self) -> tuple[Bins, NDArray[np.int32]]:
@@ -84,21 +90,32 @@ class _RootFeature:
         below = [first + np.searchsorted(position[first:last], n_left) for first, last in ends]
         return np.array(below, dtype=np.int64)
 
-    def solve_side(self, n_left: int, side: int, objective: Objective, run: Map) -> _Side:
-        """Bound one side of a cut by bins."""
+    def solve_side(
+        self, n_left: int, side: int, within: _Side, below: int, objective: Objective, run: Map
+    ) -> None:
+        """Bound one side of a cut by bins, as far as trees cheaper than ``below`` go.
+
+        A side that lies ``within`` this one tells which pairs of features cannot do that.
+        """
         key = (n_left, side)
-        if key not in self.sides:
-            middle = self.classes_at(n_left)
-            first, last = (self._first, middle) if side == 0 else (middle, self._last)
-            counts = last - first
-            leaf = objective.leaf_cost(counts)
-            if leaf == 0:
-                self.sides[key] = _Side(0, 0, 0, is_exact=True)
-            else:
-                binned = solve_bins(self._sorted[0], first, last, objective, run)
-                bound = min(leaf, binned.bound)
-                self.sides[key] = _Side(bound, bound, min(leaf, binned.cost))
-        return self.sides[key]
+        if key in self.sides:
+            return
+        middle = self.classes_at(n_left)
+        first, last = (self._first, middle) if side == 0 else (middle, self._last)
+        leaf = objective.leaf_cost(last - first)
+        is_alive = within.pair_bounds < below
+        if leaf == 0 or not is_alive.any():
+            bound = min(leaf, below)
+            self.sides[key] = _Side(bound, bound, leaf, within.pair_bounds, is_exact=leaf == 0)
+            return
+        bins, pairs = self._sorted[0], self._pairs[is_alive]
+        binned = solve_bins(bins, first, last, objective, run, pairs)
+        pair_bounds = within.pair_bounds.copy()
+        pair_bounds[is_alive] = np.maximum(
+            pair_bounds[is_alive], binned.bounds_of(pairs, bins, objective)
+        )
+        bound = min(leaf, binned.bound, below)
+        self.sides[key] = _Side(bound, bound, min(leaf, binned.cost), pair_bounds)
 
     def middle_cut(self, low: int, high: int) -> int | None:
         """Return a cut between two, in the middle by mass of bins, or None."""
@@ -156,12 +173,10 @@ class DepthThreeSearch:
         self._is_proving = False
         if samples.n_features == 0:
             return
-        bins = cut_into_bins(samples, most_bins)
+        bins = cut_into_bins(samples, n_bins_for(samples.n_samples, most_bins))
         for f in range(samples.n_features):
             ends = (0, samples.n_samples)
             feature = _RootFeature(samples, bins, f)
-            for side in SIDES:
-                feature.sides[ends[side], side] = _Side(0, 0, 0, is_exact=True)  # nobody there
             self.features.append(feature)
             self._heap.append((0, f, *ends))
 
@@ -253,8 +268,10 @@ class DepthThreeSearch:
         middle = feature.middle_cut(low, high)
         if middle is None:
             return
+        outer = (feature.sides[low, 0], feature.sides[high, 1])
         for side in SIDES:
-            feature.solve_side(middle, side, self.objective, self.run)
+            below = self.best - self.objective.split_cost - outer[1 - side].bound
+            feature.solve_side(middle, side, outer[side], below, self.objective, self.run)
             self.n_solved += 1
         self._consider(f, middle)
         self._push(f, middle, middle)

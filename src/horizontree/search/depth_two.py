@@ -17,8 +17,10 @@ from horizontree.search._closing_kernels import close
 from horizontree.search._pair_kernels import (
     COUNTS,
     LANES,
+    NONE,
     ROW,
     best_root,
+    bound_pairs,
     count_bins,
     group_by_bins,
     lower_bound,
@@ -32,6 +34,9 @@ from horizontree.threads import Map
 
 MOST_BINS = 128
 _SAMPLES_PER_BIN = 16
+_COARSE_BINS = 32
+_MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
+_MANY_FEATURES = 12  # from here on pairs are screened over coarse bins first
 _PAIRS_PER_TASK = LANES
 
 
@@ -68,10 +73,20 @@ def make_workspace(n_samples: int, n_classes: int) -> NDArray[np.signedinteger]:
     return np.zeros(n_places, dtype=np.int16 if n_samples < 1 << 15 else np.int32)
 
 
+def n_bins_for(n_samples: int, most: int) -> int:
+    """Return how many bins are worth their cells for so many samples."""
+    return min(most, max(8, n_samples // _SAMPLES_PER_BIN))
+
+
+def all_pairs(n_features: int) -> NDArray[np.intp]:
+    """List all pairs of features, each feature with itself, too."""
+    return np.stack(np.triu_indices(n_features), axis=1)
+
+
 def cut_into_bins(samples: SampleSet, most: int = MOST_BINS) -> Bins:
-    """Cut every feature into at most ``most`` bins, fewer where samples are few."""
+    """Cut every feature into at most ``most`` bins."""
     n_features, n_samples = samples.order.shape
-    most = int(min(most, max(8, n_samples // _SAMPLES_PER_BIN), samples.n_distinct.max()))
+    most = int(min(most, samples.n_distinct.max()))
     bins = Bins(
         codes=np.empty((n_samples, n_features), dtype=np.uint8),
         n_bins=np.empty(n_features, dtype=np.int64),
@@ -97,7 +112,7 @@ class BinnedDepthTwo:
         Its root; -1 when no root is allowed.
     bound : int
         No tree, at boundaries or not, is cheaper.
-    found, errors, costs, purity : arrays
+    members, starts, found, left_of, errors, costs, purity : arrays
         The tables behind it, as the kernels make them.
     """
 
@@ -105,10 +120,23 @@ class BinnedDepthTwo:
     feature: int
     boundary: int
     bound: int
+    members: NDArray[np.uint32]
+    starts: NDArray[np.int64]
     found: NDArray[np.int32]
+    left_of: NDArray[np.int64]
     errors: NDArray[np.int64]
     costs: NDArray[np.int64]
     purity: NDArray[np.float64]
+
+    def bounds_of(
+        self, pairs: NDArray[np.intp], bins: Bins, objective: Objective
+    ) -> NDArray[np.int64]:
+        """Return, for pairs that were looked at, what no tree made with them is below."""
+        bounds: NDArray[np.int64] = bound_pairs(
+            self.found, self.errors, self.costs, self.left_of, bins.n_bins, bins.is_open,
+            objective.split_cost, pairs,
+        )  # fmt: skip
+        return bounds
 
 
 def solve_bins(
@@ -117,15 +145,21 @@ def solve_bins(
     last: NDArray[np.int64],
     objective: Objective,
     run: Map = map,
+    pairs: NDArray[np.intp] | None = None,
 ) -> BinnedDepthTwo:
-    """Solve the binned problem of the samples ``first[k]`` to ``last[k]`` of each class."""
+    """Solve the binned problem of the samples ``first[k]`` to ``last[k]`` of each class.
+
+    Only some ``pairs`` of features are looked at, if they are given.
+    """
     n_features, n_classes = len(bins.n_bins), len(first)
     n_samples = int((last - first).sum())
     members = np.empty((n_features, n_samples), dtype=np.uint32)
     starts = np.empty((n_features, n_classes, bins.most + 1), dtype=np.int64)
     group_by_bins(bins.codes, first, last, bins.n_bins, members, starts)
-    found = np.empty((n_features, n_features, 2, 2, bins.most + 1), dtype=np.int32)
-    pairs = np.stack(np.triu_indices(n_features), axis=1)
+    shape = (n_features, n_features, 2, 2, bins.most + 1)
+    found = np.full(shape, NONE, dtype=np.int32)
+    if pairs is None:
+        pairs = all_pairs(n_features)
 
     def scan(chunk: NDArray[np.intp]) -> None:
         scan_pairs(
@@ -147,7 +181,9 @@ def solve_bins(
         costs, left_of, bins.n_bins, purity, objective.split_cost, objective.min_samples_leaf
     )
     bound = lower_bound(costs, bins.n_bins, bins.is_open, objective.split_cost)
-    return BinnedDepthTwo(cost, feature, boundary, bound, found, errors, costs, purity)
+    return BinnedDepthTwo(
+        cost, feature, boundary, bound, members, starts, found, left_of, errors, costs, purity
+    )
 
 
 @dataclass(frozen=True)
@@ -175,36 +211,55 @@ def solve_depth_two(
     objective: Objective,
     *,
     below: int | None = None,
-    most_bins: int = MOST_BINS,
+    most_bins: int | None = None,
     closes: bool = True,
     run: Map = map,
 ) -> DepthTwo:
     """Find the cheapest tree of depth two, if it is cheaper than ``below``.
 
-    Where ``closes`` is false, the cheapest one over boundaries of bins is good enough.
+    Where ``closes`` is false, the cheapest one over boundaries of bins is good enough. The
+    number of bins decides how fast this is, and which of several best trees is taken.
     """
+    if most_bins is None:
+        most_bins = n_bins_for(samples.n_samples, MOST_BINS)
     leaf = objective.leaf_cost(samples.class_counts)
     limit = leaf + 1 if below is None else below
     best = DepthTwo(min(leaf, limit), -1, 0, is_found=leaf < limit)
     if samples.is_pure or samples.n_features == 0 or best.cost == 0:
         return best
-    bins = cut_into_bins(samples, most_bins)
+    columns = np.arange(samples.n_features)
+    pairs = None
     last = np.cumsum(samples.class_counts)
-    binned = solve_bins(bins, last - samples.class_counts, last, objective, run)
-    if binned.cost < best.cost:
-        n_left = int(bins.left_of[binned.feature, binned.boundary])
-        best = DepthTwo(binned.cost, binned.feature, n_left)
-    if binned.bound >= best.cost or not closes:
+    while True:
+        n_features = samples.n_features
+        is_coarse = pairs is None and (n_features >= _MANY_FEATURES or below is not None)
+        most = _COARSE_BINS if is_coarse else min(most_bins, _MOST_COUNTS // n_features**2)
+        bins = cut_into_bins(samples, max(2, most))
+        binned = solve_bins(bins, last - samples.class_counts, last, objective, run, pairs)
+        if binned.cost < best.cost:
+            n_left = int(bins.left_of[binned.feature, binned.boundary])
+            best = DepthTwo(binned.cost, int(columns[binned.feature]), n_left)
+        if binned.bound >= best.cost:
+            return best
+        if not is_coarse:
+            break
+        pairs = all_pairs(n_features)
+        pairs = pairs[binned.bounds_of(pairs, bins, objective) < best.cost]
+        kept, numbers = np.unique(pairs, return_inverse=True)
+        pairs = numbers.reshape(pairs.shape)
+        samples = samples.with_features(kept)
+        columns = columns[kept]
+    if not closes:
         return best
     position = np.empty(samples.order.shape, dtype=np.int32)
     for f in range(samples.n_features):
         position[f, samples.order[f] & SAMPLE] = np.arange(samples.n_samples, dtype=np.int32)
     cost, feature, n_left = close(
-        samples.order, position, samples.labels, samples.n_classes, bins.n_bins, bins.left_of,
-        bins.is_open, binned.found, binned.errors, binned.costs, objective.split_cost,
-        objective.min_samples_leaf, best.cost,
+        samples.order, position, samples.labels, bins.codes, bins.n_bins, bins.left_of,
+        bins.is_open, binned.members, binned.starts, binned.found, binned.errors, binned.costs,
+        objective.split_cost, objective.min_samples_leaf, best.cost,
     )  # fmt: skip
-    return best if feature < 0 else DepthTwo(cost, feature, n_left)
+    return best if feature < 0 else DepthTwo(cost, int(columns[feature]), n_left)
 
 
 def grow_depth_two(

@@ -21,30 +21,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from horizontree.encoding import SampleSet
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search._pair_kernels import (
-    CUT_SAMPLE,
-    FEATURE,
-    LEFT,
-    complete,
-    pruned_cost,
-    purest_features,
-)
+from horizontree.search.candidates import Root, Trial, complete_roots, completed, narrowed
 from horizontree.search.cart import best_stump
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import (
-    BinnedDepthTwo,
-    Bins,
-    cut_into_bins,
+    MOST_BINS,
     grow_depth_two,
-    make_workspace,
-    solve_bins,
     solve_depth_two,
     with_stumps,
 )
+from horizontree.search.effort import Effort
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
@@ -54,67 +43,6 @@ _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the wor
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
 _WHOLE_TREE_BINS = 96  # where the search over depth three is all there is
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much work is spent.
-
-    Parameters
-    ----------
-    n_features_tried : int
-        Features whose best roots are completed to the full depth, at each node.
-    n_neighbours : int
-        Neighbours of the best of these roots that are completed too.
-    most_bins : int
-        Bins of a feature.
-    most_features : int
-        Features that are paired, those that are purest by themselves. A tree of depth two,
-        and a proof, looks at all of them.
-    most_rows : int
-        Rows of a node that candidates are completed on.
-    most_exact_rows : int
-        Rows of a node up to which its trees of depth two are exact; beyond, they are the best
-        over bins. A tree of depth two, and a proof, is always exact.
-    n_solves : int or None
-        Sides that the search over depth three may solve; None for as many as a proof takes.
-    n_block_solves : int
-        The same for a block of a deeper tree.
-    n_repairs : int
-        Trials of repair.
-    n_longer_solves : int
-        What a trial of repair may solve in a block that was searched before; 0 for no trial.
-    """
-
-    n_features_tried: int
-    n_neighbours: int
-    most_bins: int
-    most_features: int
-    most_rows: int
-    most_exact_rows: int
-    n_solves: int | None
-    n_block_solves: int
-    n_repairs: int
-    n_longer_solves: int
-
-
-EFFORTS = {
-    "quick": Effort(2, 0, 32, 12, 5_000, 20_000, 40, 0, 0, 0),
-    "normal": Effort(6, 6, 64, 20, 20_000, 10_000, 500, 60, 24, 0),
-    "thorough": Effort(20, 24, 64, 40, 50_000, 100_000, None, 400, 200, 2_000),
-}
-
-Root = tuple[int, int]
-"""A feature of a sample set, and the number of samples on the left."""
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """A root completed to the full depth."""
-
-    cost: int
-    root: Root
-    trees: tuple[Split | None, Split | None]
 
 
 @dataclass(eq=False)
@@ -131,7 +59,7 @@ class _Node:
     parent: _Node | None = None
     split: tuple[int, float] | None = None  # column and cut
     children: tuple[_Node, _Node] | None = None
-    trials: list[_Trial] = field(default_factory=list)  # not grown yet, the cheapest first
+    trials: list[Trial] = field(default_factory=list)  # not grown yet, the cheapest first
 
     def tree(self) -> Split | None:
         """Return the subtree as nested splits."""
@@ -184,8 +112,11 @@ class HorizonSearch:
         self.n_decided = 0
         self._lock = threading.Lock()
 
-    def search(self, samples: SampleSet) -> Split | None:
-        """Search for the best tree over all samples."""
+    def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
+        """Search for the best tree over all samples, from a tree to start with if there is one.
+
+        The result is not dearer than that tree.
+        """
         if self.max_depth <= _EXACT_DEPTH:
             leaf = self.objective.leaf_cost(samples.class_counts)
             root = _Node(samples, self.max_depth, None, leaf)
@@ -194,10 +125,11 @@ class HorizonSearch:
             self.bound = root.cost
             self.n_decided = 1
             return root.tree()
-        cost, tree = self._completed(samples.thinned(self.effort.most_rows), self.max_depth)
-        if samples.n_samples > self.effort.most_rows:
-            cost = cost_of(tree, samples, self.objective)
-        root = _Node(samples, self.max_depth, tree, cost)
+        if start is None:
+            few = samples.thinned(self.effort.most_rows)
+            _, start = completed(few, self.max_depth, self.objective, self.effort)
+        cost = cost_of(start, samples, self.objective)
+        root = _Node(samples, self.max_depth, start, cost)
         self._grow(root, self.run)
         if self.max_depth <= self.horizon:
             return root.tree()
@@ -238,18 +170,21 @@ class HorizonSearch:
         if node.depth <= self.horizon:
             self._solve_block(node, self._n_solves(node), run)
             return ()
-        trials = self._try_roots(node, run)
+        trials = complete_roots(samples, node.depth, self.objective, self.effort, run)
         if not trials:
             return ()
         best, node.trials = trials[0], trials[1:]
+        cost = best.cost
         is_thinned = samples.n_samples > self.effort.most_rows
-        if node.block is None or is_thinned or best.cost < node.cost:
+        if is_thinned:  # it was counted on some rows only
+            cost = cost_of(_tree_of(best, samples), samples, self.objective)
+        if node.block is None or cost < node.cost:
             self._set_children(node, best.root, best.trees, run)
-            if is_thinned:  # no repair up here: free the orders
-                node.trials = []
-                node.samples = samples.with_features(np.empty(0, dtype=np.intp))
         else:
             self._set_children_of_block(node, run)
+        if is_thinned:  # no repair up here: free the orders
+            node.trials = []
+            node.samples = samples.with_features(np.empty(0, dtype=np.intp))
         return node.children or ()
 
     def _set_children_of_block(self, node: _Node, run: Map) -> None:
@@ -272,107 +207,14 @@ class HorizonSearch:
         )
         node.children = (left, right)
 
-    def _try_roots(self, node: _Node, run: Map) -> list[_Trial]:
-        """Complete promising roots to the full depth; return them, the cheapest first."""
-        samples = node.samples
-        rows = self._purest(samples)
-        bins = cut_into_bins(samples.with_features(rows), self.effort.most_bins)
-        last = np.cumsum(samples.class_counts)
-        binned = solve_bins(bins, last - samples.class_counts, last, self.objective, run)
-        few = samples.thinned(self.effort.most_rows)
-        tried: dict[tuple[int, int], _Trial] = {}
-
-        def complete_all(roots: list[tuple[int, int]]) -> None:
-            new = [root for root in dict.fromkeys(roots) if root not in tried and allowed(root)]
-            found = run(lambda root: self._try_root(samples, few, node.depth, *place(root)), new)
-            tried.update(zip(new, found, strict=True))
-
-        def place(root: tuple[int, int]) -> Root:
-            f, b = root
-            return int(rows[f]), int(bins.left_of[f, b])
-
-        def allowed(root: tuple[int, int]) -> bool:
-            f, b = root
-            if not 0 < b < bins.n_bins[f]:
-                return False
-            least = self.objective.min_samples_leaf
-            return bool(least <= bins.left_of[f, b] <= samples.n_samples - least)
-
-        complete_all(self._first_roots(bins, binned))
-        step, n_left = 8, self.effort.n_neighbours
-        while n_left > 0 and step > 0 and tried:
-            f, b = min(tried, key=lambda root: (tried[root].cost, root))
-            before = len(tried)
-            complete_all([(f, b - step), (f, b + step)])
-            n_left -= len(tried) - before
-            if (f, b) == min(tried, key=lambda root: (tried[root].cost, root)):
-                step //= 2
-        return [tried[root] for root in sorted(tried, key=lambda root: (tried[root].cost, root))]
-
-    def _purest(self, samples: SampleSet) -> NDArray[np.intp]:
-        """Return the features worth pairing."""
-        rows: NDArray[np.intp] = purest_features(
-            samples.order, 0, samples.n_samples, samples.labels, samples.n_classes,
-            self.effort.most_features,
-        )  # fmt: skip
-        return rows
-
-    def _narrowed(self, samples: SampleSet) -> SampleSet:
-        """Leave out features when there are too many to pair."""
-        if samples.n_features <= self.effort.most_features:
-            return samples
-        return samples.with_features(self._purest(samples))
-
     def _closes(self, samples: SampleSet) -> bool:
         """Return whether the best tree of depth two is wanted, not that over bins."""
         return samples.n_samples <= self.effort.most_exact_rows
 
     def _grow_two(self, samples: SampleSet, objective: Objective) -> Split | None:
         """Return the best tree of depth two, within the effort."""
-        return grow_depth_two(self._narrowed(samples), objective, closes=self._closes(samples))
-
-    def _first_roots(self, bins: Bins, binned: BinnedDepthTwo) -> list[tuple[int, int]]:
-        """Return, of each feature, the best root of a tree of depth two, and the purest one."""
-        cheapest = []
-        purest = []
-        for f in range(len(bins.n_bins)):
-            if bins.n_bins[f] > 1:
-                inner = slice(1, bins.n_bins[f])
-                cost = binned.costs[0, f, 0, inner] + binned.costs[0, f, 1, inner]
-                purity = binned.purity[f, inner]
-                b = int(np.lexsort((-purity, cost))[0])
-                cheapest.append((int(cost[b]), -float(purity[b]), f, 1 + b))
-                b = int(np.argmax(purity))
-                purest.append((-float(purity[b]), f, 1 + b))
-        n = self.effort.n_features_tried
-        roots = [(f, b) for *_, f, b in sorted(cheapest)[:n]]
-        return roots + [(f, b) for _, f, b in sorted(purest)[: max(1, n // 3)]]
-
-    def _try_root(
-        self, samples: SampleSet, few: SampleSet, depth: int, feature: int, n_left: int
-    ) -> _Trial:
-        """Complete a root to the full depth, on few samples."""
-        at = (feature, n_left)
-        if few is not samples:
-            column = int((few.features == samples.features[feature]).argmax())
-            at = (column, few.n_left_of_cut(column, samples.value_at(feature, n_left - 1)))
-        left, right = (self._completed(part, depth - 1) for part in few.split(*at))
-        cost = self.objective.split_cost + left[0] + right[0]
-        return _Trial(cost, (feature, n_left), (left[1], right[1]))
-
-    def _completed(self, samples: SampleSet, depth: int) -> tuple[int, Split | None]:
-        """Grow a whole tree cheaply; return its cost and the tree."""
-        leaf = self.objective.leaf_cost(samples.class_counts)
-        if leaf == 0 or samples.n_features == 0:
-            return leaf, None
-        nodes = complete(
-            samples.order, samples.labels, samples.n_classes, depth, self.effort.most_bins,
-            self.effort.most_features, self.objective.split_cost,
-            min(self.objective.min_samples_leaf, samples.n_samples),
-            make_workspace(samples.n_samples, samples.n_classes),
-        )  # fmt: skip
-        cost = int(pruned_cost(nodes, self.objective.split_cost))
-        return (cost, _as_splits(nodes, samples)) if cost < leaf else (leaf, None)
+        closes = self._closes(samples)
+        return grow_depth_two(narrowed(samples, self.effort), objective, closes=closes)
 
     # ------------------------------------------------------------------------- blocks
 
@@ -386,14 +228,17 @@ class HorizonSearch:
         samples = node.samples
         is_whole = node.depth == self.max_depth and (node.depth < 3 or n_solves is None)
         if not is_whole:
-            samples = self._narrowed(samples)
+            samples = narrowed(samples, self.effort)
         if node.depth == 1:
             block = best_stump(samples, self.objective.min_samples_leaf)
             node.block, node.cost = block, cost_of(block, samples, self.objective)
             bound = node.cost
         elif node.depth == 2:
             closes = is_whole or self._closes(samples)
-            found = solve_depth_two(samples, self.objective, closes=closes, run=run)
+            most_bins = MOST_BINS if is_whole else None
+            found = solve_depth_two(
+                samples, self.objective, most_bins=most_bins, closes=closes, run=run
+            )
             bound = found.cost
             if found.cost < node.cost:
                 node.cost = found.cost
@@ -472,12 +317,10 @@ class HorizonSearch:
         if node.depth == self.horizon:
             self._solve_block(other, self.effort.n_longer_solves, map)
             return other
-        trial = node.trials.pop(0)
-        samples, (feature, n_left) = node.samples, trial.root
-        cut = samples.value_at(feature, n_left - 1)
-        tree = Split(int(samples.features[feature]), cut, *trial.trees)
+        samples = node.samples
+        tree = _tree_of(node.trials.pop(0), samples)
         other.cost, other.block = repair(tree, samples, node.depth, self.objective, self._grow_two)
-        if other.cost < node.cost:
+        if other.cost < self.effort.slack * node.cost:
             self._unfold(other, map)
         return other
 
@@ -490,6 +333,13 @@ class HorizonSearch:
             elif child.cost > 0 and child.samples.n_features > 0:
                 self._solve_block(child, self.effort.n_block_solves, run)
         _add_up(node, self.objective)
+
+
+def _tree_of(trial: Trial, samples: SampleSet) -> Split:
+    """Return the whole tree of a completed root."""
+    feature, n_left = trial.root
+    cut = samples.value_at(feature, n_left - 1)
+    return Split(int(samples.features[feature]), cut, *trial.trees)
 
 
 def _root_of(tree: Split, samples: SampleSet) -> Root | None:
@@ -535,15 +385,3 @@ def _add_up_ancestors(node: _Node, objective: Objective) -> None:
         below = sum(child.cost for child in at.children)
         at.cost = min(objective.split_cost + below, objective.leaf_cost(at.samples.class_counts))
         at = at.parent
-
-
-def _as_splits(nodes: NDArray[np.int64], samples: SampleSet) -> Split | None:
-    """Read the tree that the kernel grew."""
-    trees: list[Split | None] = [None] * len(nodes)
-    for node in reversed(range(len(nodes))):  # children come after their parent
-        f, left = nodes[node, FEATURE], nodes[node, LEFT]
-        if f >= 0:
-            column = int(samples.features[f])
-            cut = float(samples.X[samples.rows[nodes[node, CUT_SAMPLE]], column])
-            trees[node] = Split(column, cut, trees[left], trees[left + 1])
-    return trees[0]

@@ -1,0 +1,179 @@
+"""Candidates for a split: roots of good trees of depth two, completed to the full depth.
+
+samples ──histograms of pairs──► the best root of each feature ──complete──► whole trees
+        ──► neighbours of the roots with the cheapest trees ──complete──► whole trees
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from horizontree.encoding import SampleSet
+from horizontree.objective import Objective
+from horizontree.search._pair_kernels import (
+    CUT_SAMPLE,
+    FEATURE,
+    LEFT,
+    complete,
+    pruned_cost,
+    purest_features,
+)
+from horizontree.search.depth_two import (
+    BinnedDepthTwo,
+    Bins,
+    cut_into_bins,
+    make_workspace,
+    n_bins_for,
+    solve_bins,
+)
+from horizontree.search.effort import Effort
+from horizontree.search.splits import Split
+from horizontree.threads import Map
+
+_FIRST_STEP = 8  # bins from a root to its first neighbours
+
+Root = tuple[int, int]
+"""A feature of a sample set, and the number of samples on the left."""
+
+Boundary = tuple[int, int]
+"""A feature of the bins, and a boundary between two of them."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A root completed to the full depth."""
+
+    cost: int
+    purity: float  # of the two sides of the root: breaks ties
+    root: Root
+    trees: tuple[Split | None, Split | None]
+
+    @property
+    def rank(self) -> tuple[int, float, Root]:
+        """Lower is better."""
+        return self.cost, -self.purity, self.root
+
+
+def complete_roots(
+    samples: SampleSet, depth: int, objective: Objective, effort: Effort, run: Map = map
+) -> list[Trial]:
+    """Complete promising roots to a tree of ``depth`` levels; return them, the cheapest first."""
+    rows = _purest(samples, effort)
+    n_bins = n_bins_for(samples.n_samples, effort.most_bins)
+    bins = cut_into_bins(samples.with_features(rows), n_bins)
+    last = np.cumsum(samples.class_counts)
+    binned = solve_bins(bins, last - samples.class_counts, last, objective, run)
+    few = samples.thinned(effort.most_rows)
+    tried: dict[Boundary, Trial] = {}
+
+    def is_new(boundary: Boundary) -> bool:
+        f, b = boundary
+        if boundary in tried or not 0 < b < bins.n_bins[f]:
+            return False
+        least = objective.min_samples_leaf
+        return bool(least <= bins.left_of[boundary] <= samples.n_samples - least)
+
+    def try_one(boundary: Boundary) -> Trial:
+        root = int(rows[boundary[0]]), int(bins.left_of[boundary])
+        cost, trees = _complete_root(samples, few, root, depth, objective, effort)
+        return Trial(cost, float(binned.purity[boundary]), root, trees)
+
+    def try_all(boundaries: list[Boundary]) -> int:
+        new = [boundary for boundary in dict.fromkeys(boundaries) if is_new(boundary)]
+        tried.update(zip(new, run(try_one, new), strict=True))
+        return len(new)
+
+    try_all(_first_boundaries(bins, binned, effort.n_features_tried))
+    step = {f: _FIRST_STEP for f, _ in tried}
+    n_left = effort.n_neighbours
+    while n_left > 0 and step:  # go on from the best root of a feature that may still move
+        f, b = min((at for at in tried if at[0] in step), key=lambda at: tried[at].rank)
+        n_left -= try_all([(f, b - step[f]), (f, b + step[f])])
+        if (f, b) == min((at for at in tried if at[0] == f), key=lambda at: tried[at].rank):
+            step[f] //= 2
+            if step[f] == 0:
+                del step[f]
+    return sorted(tried.values(), key=lambda trial: trial.rank)
+
+
+def _first_boundaries(bins: Bins, binned: BinnedDepthTwo, n_features: int) -> list[Boundary]:
+    """Return, of each feature, the best root of a tree of depth two, and the purest one."""
+    cheapest = []
+    purest = []
+    for f in range(len(bins.n_bins)):
+        if bins.n_bins[f] > 1:
+            inner = slice(1, bins.n_bins[f])
+            cost = binned.costs[0, f, 0, inner] + binned.costs[0, f, 1, inner]
+            purity = binned.purity[f, inner]
+            b = int(np.lexsort((-purity, cost))[0])
+            cheapest.append((int(cost[b]), -float(purity[b]), f, 1 + b))
+            b = int(np.argmax(purity))
+            purest.append((-float(purity[b]), f, 1 + b))
+    boundaries = [(f, b) for *_, f, b in sorted(cheapest)[:n_features]]
+    return boundaries + [(f, b) for _, f, b in sorted(purest)[: max(1, n_features // 3)]]
+
+
+def _complete_root(
+    samples: SampleSet,
+    few: SampleSet,
+    root: Root,
+    depth: int,
+    objective: Objective,
+    effort: Effort,
+) -> tuple[int, tuple[Split | None, Split | None]]:
+    """Complete a root of some samples on few of them; return the cost and both subtrees."""
+    at = root
+    if few is not samples:
+        feature, n_left = root
+        column = int((few.features == samples.features[feature]).argmax())
+        at = (column, few.n_left_of_cut(column, samples.value_at(feature, n_left - 1)))
+    left, right = (completed(part, depth - 1, objective, effort) for part in few.split(*at))
+    return objective.split_cost + left[0] + right[0], (left[1], right[1])
+
+
+def completed(
+    samples: SampleSet, depth: int, objective: Objective, effort: Effort
+) -> tuple[int, Split | None]:
+    """Grow a whole tree cheaply; return its cost and the tree."""
+    leaf = objective.leaf_cost(samples.class_counts)
+    if leaf == 0 or samples.n_features == 0:
+        return leaf, None
+    nodes = complete(
+        samples.order, samples.labels, samples.n_classes, depth, effort.most_bins,
+        effort.most_features, objective.split_cost,
+        min(objective.min_samples_leaf, samples.n_samples),
+        make_workspace(samples.n_samples, samples.n_classes),
+    )  # fmt: skip
+    cost = int(pruned_cost(nodes, objective.split_cost))
+    return (cost, _as_splits(nodes, samples)) if cost < leaf else (leaf, None)
+
+
+def _as_splits(nodes: NDArray[np.int64], samples: SampleSet) -> Split | None:
+    """Read the tree that the kernel grew."""
+    trees: list[Split | None] = [None] * len(nodes)
+    for node in reversed(range(len(nodes))):  # children come after their parent
+        f, left = nodes[node, FEATURE], nodes[node, LEFT]
+        if f >= 0:
+            column = int(samples.features[f])
+            cut = float(samples.X[samples.rows[nodes[node, CUT_SAMPLE]], column])
+            trees[node] = Split(column, cut, trees[left], trees[left + 1])
+    return trees[0]
+
+
+def _purest(samples: SampleSet, effort: Effort) -> NDArray[np.intp]:
+    """Return the features worth pairing."""
+    rows: NDArray[np.intp] = purest_features(
+        samples.order, 0, samples.n_samples, samples.labels, samples.n_classes,
+        effort.most_features,
+    )  # fmt: skip
+    return rows
+
+
+def narrowed(samples: SampleSet, effort: Effort) -> SampleSet:
+    """Leave out features when there are too many to pair."""
+    if samples.n_features <= effort.most_features:
+        return samples
+    return samples.with_features(_purest(samples, effort))

@@ -1,0 +1,58 @@
+"""How much work the search of HorizonTree spends, counted in work and never in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work is spent.
+
+    Parameters
+    ----------
+    n_features_tried : int
+        Features whose best roots are completed to the full depth, at each node.
+    n_neighbours : int
+        Neighbours of the best of these roots that are completed too.
+    most_bins : int
+        Bins of a feature.
+    most_features : int
+        Features that are paired, those that are purest by themselves. A tree of depth two,
+        and a proof, looks at all of them.
+    most_rows : int
+        Rows of a node that candidates are completed on.
+    most_exact_rows : int
+        Rows of a node up to which its trees of depth two are exact; beyond, they are the best
+        over bins. A tree of depth two, and a proof, is always exact.
+    n_solves : int or None
+        Sides that the search over depth three may solve; None for as many as a proof takes.
+    n_block_solves : int
+        The same for a block of a deeper tree.
+    n_repairs : int
+        Trials of repair.
+    slack : float
+        A trial's blocks are searched when its tree costs less than so many times the tree
+        that is there.
+    n_longer_solves : int
+        What a trial of repair may solve in a block that was searched before; 0 for no trial.
+    """
+
+    n_features_tried: int
+    n_neighbours: int
+    most_bins: int
+    most_features: int
+    most_rows: int
+    most_exact_rows: int
+    n_solves: int | None
+    n_block_solves: int
+    n_repairs: int
+    slack: float
+    n_longer_solves: int
+
+
+EFFORTS = {
+    "quick": Effort(2, 0, 32, 12, 5_000, 20_000, 40, 0, 0, 1.0, 0),
+    "normal": Effort(6, 6, 64, 20, 20_000, 10_000, 500, 60, 24, 1.0, 0),
+    "thorough": Effort(20, 24, 64, 40, 50_000, 100_000, None, 400, 200, 1.1, 2_000),
+}
