@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 import naive
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
+from horizontree.search import depth_two
 from horizontree.search.depth_two import (
+    all_pairs,
     cut_into_bins,
     grow_depth_two,
     solve_bins,
@@ -119,6 +121,45 @@ def test_the_optimum_is_that_of_trying_every_tree(data, most, objective):
     assert solve_depth_two(samples, objective, most_bins=most).cost == optimum
     tree = build_tree(grow_depth_two(samples, objective), X, y, n_classes, objective)
     assert objective.tree_cost(tree.n_errors, tree.n_splits) == optimum
+
+
+@given(small_data(max_samples=25, max_features=4), st.integers(2, 6), OBJECTIVES)
+@settings(max_examples=200)
+def test_screening_by_coarse_bins_loses_nothing(data, coarse, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_two, "_MANY_FEATURES", 1)
+        patch.setattr(depth_two, "_COARSE_BINS", coarse)
+        found = solve_depth_two(samples, objective, most_bins=8)
+    assert found.cost == naive.optimal_cost(X, y, 2, objective)
+
+
+@given(small_data(max_samples=20, max_features=3), MOST_BINS, OBJECTIVES)
+@settings(max_examples=60)
+def test_no_tree_made_with_a_pair_is_below_the_bound_of_the_pair(data, most, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    if samples.n_features == 0:
+        return
+    bins = cut_into_bins(samples, most)
+    binned = solve_bins(bins, *class_ranges(samples), objective)
+    pairs = all_pairs(samples.n_features)
+    bounds = binned.bounds_of(pairs, bins, objective)
+    for pair in pairs:
+        best = solve_depth_two(samples.with_features(np.unique(pair)), objective)
+        if best.feature >= 0:
+            assert bounds[np.isin(pairs, pair).all(axis=1)].min() <= best.cost
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_without_closing_the_best_tree_over_bins_is_found(n_classes):
+    samples = make_samples(500, 4, n_classes, seed=n_classes)
+    bins = cut_into_bins(samples, 16)
+    binned = solve_bins(bins, *class_ranges(samples), Objective())
+    found = solve_depth_two(samples, Objective(), most_bins=16, closes=False)
+    assert found.cost == binned.cost > solve_depth_two(samples, Objective()).cost
+    assert found.n_left == bins.left_of[binned.feature, binned.boundary]
 
 
 @given(small_data(max_samples=25, max_features=3), MOST_BINS, OBJECTIVES, st.integers(-1, 1))

@@ -14,6 +14,7 @@ import naive
 from horizontree import CARTClassifier, HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
+from horizontree.search.candidates import complete_roots, completed
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
 from horizontree.search.repair import cost_of
@@ -61,12 +62,50 @@ def test_a_bound_is_never_above_the_optimum(data, effort):
 def test_a_completed_tree_costs_what_it_says(data, depth, objective):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
-    cost, tree = search_for(objective)._completed(samples, depth)
+    cost, tree = completed(samples, depth, objective, EFFORTS["normal"])
     assert cost == cost_of(tree, samples, objective)
     assert cost <= objective.leaf_cost(samples.class_counts)
 
 
-@pytest.mark.parametrize("changes", [{}, {"most_rows": 60}, {"most_features": 2}], ids=str)
+@given(small_data(), st.integers(2, 5), OBJECTIVES)
+@settings(max_examples=60)
+def test_completed_roots_cost_what_they_say_and_come_in_order(data, depth, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    if samples.n_features == 0:
+        return
+    trials = complete_roots(samples, depth, objective, EFFORTS["normal"])
+    assert [trial.cost for trial in trials] == sorted(trial.cost for trial in trials)
+    assert len({trial.root for trial in trials}) == len(trials)
+    for trial in trials:
+        parts = samples.split(*trial.root)
+        assert min(part.n_samples for part in parts) >= objective.min_samples_leaf
+        below = [
+            cost_of(tree, part, objective) for tree, part in zip(trial.trees, parts, strict=True)
+        ]
+        assert trial.cost == objective.split_cost + sum(below)
+
+
+@given(small_data(max_samples=14, max_features=2), st.integers(1, 3), st.integers(1, 3))
+@settings(max_examples=60)
+def test_of_trees_with_the_fewest_errors_the_smallest_is_found(data, depth, least):
+    X, y = data
+    errors_then_splits = Objective(1, least)
+    effort = "normal" if depth < 3 else "thorough"
+    model = HorizonTreeClassifier(depth, min_samples_leaf=least, effort=effort).fit(X, y)
+    found = errors_then_splits.tree_cost(model.n_errors_, model.tree_.n_splits)
+    assert found == naive.optimal_cost(X, y, depth, errors_then_splits)
+
+
+CHANGES = [
+    {},
+    {"most_rows": 60},
+    {"most_features": 2},
+    {"most_rows": 60, "most_exact_rows": 30},
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
 @pytest.mark.parametrize("objective", [Objective(), Objective(COST_SCALE, 4)])
 def test_the_number_of_threads_does_not_matter(changes, objective):
     X, y = make_data(400, 5, 3, seed=2)
@@ -87,6 +126,26 @@ def test_repair_and_more_effort_only_help():
     assert after <= first
 
 
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
+@pytest.mark.parametrize("effort", ["quick", "normal", "thorough"])
+def test_a_search_never_leaves_the_tree_it_starts_from_for_a_dearer_one(changes, effort):
+    X, y = make_data(300, 4, 3, seed=8)
+    samples = rank_samples(X, y, 3)
+    start = search_for(depth=5).search(samples)
+    found = search_for(depth=5, effort=effort, **changes).search(samples, start)
+    assert cost_of(found, samples, Objective()) <= cost_of(start, samples, Objective())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_thorough_effort_is_never_worse_than_normal_effort(seed):
+    X, y = make_data(200, 4, 3, seed=seed)
+    errors = [
+        HorizonTreeClassifier(4, effort=effort).fit(X, y).n_errors_
+        for effort in ("normal", "thorough")
+    ]
+    assert errors[1] <= errors[0]
+
+
 def test_five_hundred_features_are_no_trouble():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 500))
@@ -99,9 +158,9 @@ def test_five_hundred_features_are_no_trouble():
 
 def test_a_time_limit_keeps_the_best_tree_so_far():
     X, y = load_breast_cancer(return_X_y=True)
-    model = HorizonTreeClassifier(6, effort="thorough", time_limit=1e-6).fit(X, y)
+    model = HorizonTreeClassifier(4, effort="thorough", time_limit=1e-6).fit(X, y)
     assert model.status_ == "time_limit"
-    assert model.n_errors_ <= CARTClassifier(6).fit(X, y).n_errors_
+    assert model.n_errors_ <= CARTClassifier(4).fit(X, y).n_errors_
 
 
 def test_more_levels_never_cost_more_on_proven_depths():

@@ -109,3 +109,17 @@ def test_alpha_counts_errors(ccp_alpha, n_samples, split_cost):
     objective = Objective.from_ccp_alpha(ccp_alpha, 3, n_samples)
     assert (objective.split_cost, objective.min_samples_leaf) == (split_cost, 3)
     assert objective.tree_cost(5, 2) == 5 * COST_SCALE + 2 * split_cost
+
+
+@given(objectives, st.integers(0, 50), st.integers(0, 65_535), st.integers(0, 3 * COST_SCALE))
+def test_errors_come_before_splits_and_bounds_stay_bounds(objective, n_errors, n_splits, slack):
+    small = objective.preferring_small_trees()
+    cost = small.tree_cost(n_errors, n_splits)
+    if objective.split_cost == 0:
+        assert cost < small.tree_cost(n_errors + 1, 0)
+        assert small.tree_cost(n_errors, n_splits + 1) > cost
+    else:
+        assert small == objective
+    bound = objective.bound_from(max(0, cost - slack))
+    assert bound <= objective.tree_cost(n_errors, n_splits)
+    assert objective.bound_from(cost) == objective.tree_cost(n_errors, n_splits)
