@@ -7,7 +7,6 @@ from typing import Any
 from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
 from horizontree.search.bounds import unavoidable_cost
-from horizontree.search.cart import grow_cart
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
 
@@ -137,12 +136,8 @@ class HorizonTreeClassifier(BaseTreeClassifier):
             )  # fmt: skip
             tree = search.search(samples, tree)
             n_decided += search.n_decided
-        trees = [problem.tree_of(tree)]
+        found = problem.tree_of(tree)
         bound = objective.bound_from(search.bound)
-        if problem.cost_of(trees[0]) > bound:  # not proven: promise what can be promised
-            greedy = grow_cart(
-                samples, max_depth=self.max_depth, min_samples_leaf=objective.min_samples_leaf
-            )
-            trees.append(problem.tree_of(greedy))
+        if problem.cost_of(found) > bound:  # not proven: promise what can be promised
             bound = max(bound, unavoidable_cost(samples, objective))
-        return Found(trees=trees, n_iter=n_decided, bound=bound)
+        return Found(trees=[found], n_iter=n_decided, bound=bound)

@@ -19,13 +19,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import numpy as np
 
 from horizontree.encoding import SampleSet
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search.candidates import Root, Trial, complete_roots, completed, narrowed
-from horizontree.search.cart import best_stump
+from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import (
     MOST_BINS,
@@ -41,7 +42,6 @@ from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
-_WHOLE_TREE_BINS = 96  # where the search over depth three is all there is
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
 
@@ -110,7 +110,9 @@ class HorizonSearch:
         self.run = run
         self.bound = 0
         self.n_decided = 0
+        self._cost = 0  # of the whole tree, as far as it is known
         self._lock = threading.Lock()
+        self._grown: dict[bytes, Split | None] = {}  # trees of depth two, by their samples
 
     def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
         """Search for the best tree over all samples, from a tree to start with if there is one.
@@ -125,22 +127,34 @@ class HorizonSearch:
             self.bound = root.cost
             self.n_decided = 1
             return root.tree()
-        if start is None:
-            few = samples.thinned(self.effort.most_rows)
-            _, start = completed(few, self.max_depth, self.objective, self.effort)
-        cost = cost_of(start, samples, self.objective)
-        root = _Node(samples, self.max_depth, start, cost)
+        starts = [start] if start is not None else self._first_trees(samples)
+        costs = [cost_of(tree, samples, self.objective) for tree in starts]
+        cost = min(costs)
+        root = _Node(samples, self.max_depth, starts[costs.index(cost)], cost)
+        self._cost = cost
+        self.watch.report("depth 0", 0, 1, cost)
         self._grow(root, self.run)
         if self.max_depth <= self.horizon:
             return root.tree()
         self._repair(root)
         if self.watch.should_stop():
             return root.tree()
-        n_passes = 1 if samples.n_samples > self.effort.most_rows else 4
+        n_passes = 1 if samples.n_samples > self.effort.most_rows else 20
+        self.watch.report("last repair", 0, n_passes, root.cost)
         _, tree = repair(
-            root.tree(), samples, self.max_depth, self.objective, self._grow_two, n_passes
-        )
+            root.tree(), samples, self.max_depth, self.objective, self._grow_two, n_passes,
+            self.watch.should_stop,
+        )  # fmt: skip
         return tree
+
+    def _first_trees(self, samples: SampleSet) -> list[Split | None]:
+        """Return trees to start from: a completed one, and CART's."""
+        few = samples.thinned(self.effort.most_rows)
+        _, tree = completed(few, self.max_depth, self.objective, self.effort)
+        if self.max_depth <= self.horizon:  # deeper trees are repaired in the end
+            _, tree = repair(tree, few, self.max_depth, self.objective, self._grow_two)
+        least = self.objective.min_samples_leaf
+        return [tree, grow_cart(samples, max_depth=self.max_depth, min_samples_leaf=least)]
 
     # ------------------------------------------------------------------------ growing
 
@@ -156,12 +170,22 @@ class HorizonSearch:
         _add_up(root, self.objective)
 
     def _decide(self, node: _Node, run: Map) -> tuple[_Node, ...]:
-        """Split a node or make it a block; return its children."""
+        """Split a node or make it a block, and tell of it; return its children."""
+        before = node.cost
+        children = self._split(node, run)
+        after = node.cost
+        if children:
+            after = self.objective.split_cost + sum(child.cost for child in children)
         with self._lock:
             self.n_decided += 1
-        if node.parent is None or node.depth > self.horizon:
+            self._cost += after - before
             level = self.max_depth - node.depth
-            self.watch.report(f"depth {level}", 2**level - 1, 2**self.max_depth - 1, node.cost)
+            n_nodes = 2 ** max(1, self.max_depth - self.horizon + 1) - 1
+            self.watch.report(f"depth {level}", self.n_decided, n_nodes, self._cost)
+        return children
+
+    def _split(self, node: _Node, run: Map) -> tuple[_Node, ...]:
+        """Split a node or make it a block; return its children."""
         samples = node.samples
         if node.cost == 0 or samples.is_pure or samples.n_features == 0:
             return ()
@@ -212,9 +236,13 @@ class HorizonSearch:
         return samples.n_samples <= self.effort.most_exact_rows
 
     def _grow_two(self, samples: SampleSet, objective: Objective) -> Split | None:
-        """Return the best tree of depth two, within the effort."""
-        closes = self._closes(samples)
-        return grow_depth_two(narrowed(samples, self.effort), objective, closes=closes)
+        """Return the best tree of depth two, within the effort; the same samples only once."""
+        key = blake2b(samples.rows.tobytes(), digest_size=16).digest()
+        if key not in self._grown:
+            closes = self._closes(samples)
+            tree = grow_depth_two(narrowed(samples, self.effort), objective, closes=closes)
+            self._grown[key] = tree
+        return self._grown[key]
 
     # ------------------------------------------------------------------------- blocks
 
@@ -254,9 +282,10 @@ class HorizonSearch:
         self, node: _Node, samples: SampleSet, n_solves: int | None, run: Map
     ) -> int:
         """Search over depth three; return a bound."""
-        most_bins = _WHOLE_TREE_BINS if node.parent is None else self.effort.most_bins
         closes = n_solves is None or self._closes(samples)
-        search = DepthThreeSearch(samples, self.objective, node.cost, most_bins, closes, run)
+        search = DepthThreeSearch(
+            samples, self.objective, node.cost, self.effort.most_bins, closes, run
+        )
         while not search.is_done and (n_solves is None or search.n_solved < n_solves):
             if self.watch.should_stop():
                 break

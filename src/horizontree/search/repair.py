@@ -71,7 +71,8 @@ def repair(
     depth: int,
     objective: Objective,
     grow_two: Callable[[SampleSet, Objective], Split | None] = grow_depth_two,
-    most_passes: int = 4,
+    most_passes: int = 20,
+    stops: Callable[[], bool] = lambda: False,
 ) -> tuple[int, Split | None]:
     """Repair a tree of at most ``depth`` levels; return its cost and the tree.
 
@@ -89,6 +90,8 @@ def repair(
         Grows the best tree of depth two.
     most_passes : int
         The most times that the whole tree is gone through.
+    stops : callable
+        Tells whether to leave the rest as it is.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def repair(
     """
     best_cost = cost_of(tree, samples, objective)
     for _ in range(most_passes):
-        cost, repaired = _one_pass(tree, best_cost, samples, depth, objective, grow_two)
+        cost, repaired = _one_pass(tree, best_cost, samples, depth, objective, grow_two, stops)
         if cost >= best_cost:
             break
         best_cost, tree = cost, repaired
@@ -111,9 +114,10 @@ def _one_pass(
     depth: int,
     objective: Objective,
     grow_two: Callable[[SampleSet, Objective], Split | None],
+    stops: Callable[[], bool],
 ) -> tuple[int, Split | None]:
     """Go through a tree once, from its root down."""
-    if tree_cost == 0 or samples.is_pure or samples.n_features == 0 or depth == 0:
+    if tree_cost == 0 or samples.is_pure or samples.n_features == 0 or depth == 0 or stops():
         return tree_cost, tree
     if depth <= 2:
         if depth == 2:
@@ -131,7 +135,7 @@ def _one_pass(
     sides: list[Split | None] = []
     for below, part in zip((tree.left, tree.right), samples.split(feature, n_left), strict=True):
         side_cost = cost_of(below, part, objective)
-        side_cost, side = _one_pass(below, side_cost, part, depth - 1, objective, grow_two)
+        side_cost, side = _one_pass(below, side_cost, part, depth - 1, objective, grow_two, stops)
         cost += side_cost
         sides.append(side)
     split = Split(int(samples.features[feature]), samples.value_at(feature, n_left - 1), *sides)
