@@ -264,7 +264,7 @@ def test_mistakes_on_the_command_line_are_explained(shared, tmp_path, capsys):
 # ------------------------------------------------------------------ the report
 
 
-def made_up(method, dataset, split, depth, train=0.5, test=0.5, seconds=1.0):
+def made_up(method, dataset, split, depth, train=0.5, test=0.5, seconds=1.0, status="completed"):
     numbers = {"n_train": 100, "n_features": 4, "n_classes": 2, "train_errors": 0}
     return FitResult(
         method=method,
@@ -275,7 +275,7 @@ def made_up(method, dataset, split, depth, train=0.5, test=0.5, seconds=1.0):
         test_accuracy=test,
         seconds=seconds,
         n_splits_used=3,
-        status="completed",
+        status=status,
         seed=split,
         version="horizontree 0.1.0",
         **numbers,
@@ -289,7 +289,7 @@ MADE_UP = [
     made_up("cart-sklearn", "b", 0, 2, train=0.5, test=0.25, seconds=4),
     made_up("mh-deoct", "a", 0, 2, train=1.0, test=0.75, seconds=10),
     made_up("mh-deoct", "a", 1, 2, train=0.8, test=0.50, seconds=20),
-    made_up("mh-deoct", "b", 0, 2, train=0.6, test=0.25, seconds=30),
+    made_up("mh-deoct", "b", 0, 2, train=0.6, test=0.25, seconds=30, status="optimal"),
     made_up("mh-deoct", "b", 1, 2, train=0.0, test=0.00, seconds=30),  # CART lacks this fit
     # depth 8: CART 0.8, mh-deoct 0.88
     made_up("cart-sklearn", "a", 0, 8, train=0.8, test=0.5),
@@ -323,9 +323,9 @@ def test_the_report_shows_the_figures_computed_by_hand(tmp_path):
     assert any(line.startswith("**Incomplete: 9 fits of 10 asked for.**") for line in lines)
     assert "- Machine: A processor, 2 cores" in lines
     assert (
-        "| cart-sklearn | 2 | 1 to 2 | 3 of 4 | 60.00 | 37.50 | 3 | 79.41 | 76.91 |" in lines
+        "| cart-sklearn | 2 | 1 to 2 | 3 of 4 | 0 | 60.00 | 37.50 | 3 | 79.41 | 76.91 |" in lines
     )  # seconds: a (1 + 3) / 2, b 4
-    assert "| mh-deoct | 2 | 2 | 4 of 4 | 60.00 | 37.50 | 22.5 | 81.64 | 78.21 |" in lines
+    assert "| mh-deoct | 2 | 2 | 4 of 4 | 1 | 60.00 | 37.50 | 22.5 | 81.64 | 78.21 |" in lines
     # the mean over depths 2 and 8: (25 + 10) / 2, (16.67 + 0) / 2
     train = "| mh-deoct | train | +25.00 | - | - | +10.00 | **+17.50** | +17.14 | 4 |"
     test = "| mh-deoct | test | +16.67 | - | - | +0.00 | **+8.33** | +6.25 | 4 |"
