@@ -94,3 +94,14 @@ def quick(kind: type, **changes: Any) -> Any:
     if kind is HorizonTreeClassifier:
         options |= {"effort": "quick"}
     return kind(**options | changes)
+
+
+def planted_tree(seed: int, n_samples: int = 60, n_features: int = 4) -> tuple[Any, Any]:
+    """Draw rows that a tree of depth two with an uneven root explains, but for some noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n_samples, n_features)).astype(float)
+    X[:, 0] = rng.permutation(n_samples)
+    edge = int(rng.integers(1, 8))
+    is_first = X[:, 0] < edge if seed % 2 else X[:, 0] >= n_samples - edge
+    y = np.where(is_first, X[:, 1], X[:, 2]).astype(int)
+    return X, y ^ (rng.random(n_samples) < 0.03 * (seed % 3)).astype(int)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,8 +12,9 @@ from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search.bounds import unavoidable_cost, unavoidable_errors
 from horizontree.search.depth_three import DepthThreeSearch
+from horizontree.search.repair import cost_of
 from horizontree.search.splits import build_tree
-from problems import make_samples, small_data
+from problems import make_samples, planted_tree, small_data
 
 OBJECTIVES = st.builds(
     Objective, st.sampled_from([0, COST_SCALE // 3, 3 * COST_SCALE]), st.integers(1, 4)
@@ -32,9 +34,8 @@ def test_the_search_ends_with_the_optimum_and_its_bound_is_never_above_it(data, 
         assert search.bound <= optimum <= search.best
         search.advance()
     assert search.bound == search.best == optimum
-    cost, root = search.tree()
-    tree = build_tree(root, X, y, n_classes, objective)
-    assert cost == objective.tree_cost(tree.n_errors, tree.n_splits) == optimum
+    tree = build_tree(search.tree(), X, y, n_classes, objective)
+    assert objective.tree_cost(tree.n_errors, tree.n_splits) == optimum
 
 
 @given(small_data(max_samples=14, max_features=2), OBJECTIVES)
@@ -48,20 +49,36 @@ def test_a_tree_that_cannot_be_beaten_stays(data, objective):
         search.advance()
     assert search.best_root is None
     assert search.bound == search.best == optimum
-    assert search.tree() == (optimum, None)
+    assert search.tree() is None
 
 
-def test_the_bound_only_rises_and_the_cost_only_falls():
-    samples = make_samples(800, 4, 3, seed=3)
-    search = DepthThreeSearch(samples, Objective(), 800 * COST_SCALE, 16)
+@pytest.mark.parametrize("seed", range(40))
+def test_the_number_of_bins_does_not_change_the_optimum(seed):
+    X, y = planted_tree(seed)
+    samples = rank_samples(X, y, 2)
+    objective = Objective(split_cost=seed % 2, min_samples_leaf=1 + seed % 3)
+    costs = set()
+    for most in (2, 5, 64):
+        search = DepthThreeSearch(samples, objective, len(y) * COST_SCALE, most)
+        while not search.is_done:
+            search.advance()
+        costs.add(search.best)
+        assert cost_of(search.tree(), samples, objective) == search.best == search.bound
+    assert len(costs) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_only_rises_and_the_cost_only_falls(seed):
+    samples = make_samples(500, 4, 3, seed=seed)
+    search = DepthThreeSearch(samples, Objective(), 500 * COST_SCALE, 16)
     seen = [(search.bound, search.best)]
     while not search.is_done:
         search.advance()
         seen.append((search.bound, search.best))
     bounds, costs = zip(*seen, strict=True)
     assert list(costs) == sorted(costs, reverse=True)
+    assert list(bounds) == sorted(bounds)
     assert bounds[-1] == costs[-1]
-    assert max(bounds) <= costs[-1]
 
 
 @given(small_data(max_samples=20, max_features=2), OBJECTIVES)

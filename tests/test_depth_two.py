@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,7 +22,7 @@ from horizontree.search.depth_two import (
 )
 from horizontree.search.splits import build_tree
 from horizontree.threads import thread_map
-from problems import make_data, make_samples, small_data
+from problems import make_data, make_samples, planted_tree, small_data
 
 OBJECTIVES = st.builds(
     Objective,
@@ -33,6 +35,15 @@ MOST_BINS = st.sampled_from([2, 3, 8, 128])
 def class_ranges(samples):
     last = np.cumsum(samples.class_counts)
     return last - samples.class_counts, last
+
+
+@contextmanager
+def coarse_bins(most):
+    """Screen pairs of features over so many bins, however few features there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_two, "_MANY_FEATURES", 1)
+        patch.setattr(depth_two, "_COARSE_BINS", most)
+        yield
 
 
 def n_correct(labels):
@@ -51,7 +62,7 @@ def test_bins_keep_the_order_and_the_ties(data, most):
         values = X[samples.rows, samples.features[f]]
         codes = bins.codes[:, f]
         n_bins = int(bins.n_bins[f])
-        assert n_bins <= max(most, 8)
+        assert n_bins <= most
         assert sorted(set(codes.tolist())) == list(range(n_bins))
         for b in range(n_bins):
             inside = values[codes == b]
@@ -128,28 +139,65 @@ def test_the_optimum_is_that_of_trying_every_tree(data, most, objective):
 def test_screening_by_coarse_bins_loses_nothing(data, coarse, objective):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_two, "_MANY_FEATURES", 1)
-        patch.setattr(depth_two, "_COARSE_BINS", coarse)
+    with coarse_bins(coarse):
         found = solve_depth_two(samples, objective, most_bins=8)
     assert found.cost == naive.optimal_cost(X, y, 2, objective)
 
 
-@given(small_data(max_samples=20, max_features=3), MOST_BINS, OBJECTIVES)
-@settings(max_examples=60)
-def test_no_tree_made_with_a_pair_is_below_the_bound_of_the_pair(data, most, objective):
+@pytest.mark.parametrize("seed", range(60))
+def test_screening_keeps_trees_whose_root_is_in_an_outer_bin(seed):
+    X, y = planted_tree(seed)
+    samples = rank_samples(X, y, 2)
+    objective = Objective(seed % 2)
+    expected = solve_depth_two(samples, objective, most_bins=128)
+    for coarse in (2, 3, 8):
+        with coarse_bins(coarse):
+            assert solve_depth_two(samples, objective, most_bins=8).cost == expected.cost
+            below = expected.cost + 1
+            assert solve_depth_two(samples, objective, below=below).cost == expected.cost
+
+
+def best_with_pair(X, y, root, other, objective):
+    """Return the cost of the best tree with one feature at the root and the other below it."""
+    best = None
+    for cut in np.unique(X[:, root])[:-1]:
+        is_left = X[:, root] <= cut
+        sides = []
+        for here in (is_left, ~is_left):
+            n_here = np.count_nonzero(here)
+            stumps = {other: n_here, None: n_here}
+            for feature in range(X.shape[1]):
+                for child in np.unique(X[here, feature])[:-1]:
+                    is_low = X[:, feature] <= child
+                    correct = n_correct(y[here & is_low]) + n_correct(y[here & ~is_low])
+                    for name in (feature, None):
+                        stumps[name] = min(stumps.get(name, n_here), n_here - correct)
+            leaf = (n_here - n_correct(y[here])) * COST_SCALE
+            split = {name: objective.split_cost + n * COST_SCALE for name, n in stumps.items()}
+            sides.append((split[other], min(leaf, split[None]), leaf))
+        (low, any_low, leaf_low), (high, any_high, leaf_high) = sides
+        ways = [low + any_high, any_low + high]
+        if root == other:
+            ways += [leaf_low + any_high, any_low + leaf_high]
+        cost = objective.split_cost + min(ways)
+        best = cost if best is None else min(best, cost)
+    return best
+
+
+@given(small_data(max_samples=20, max_features=3), MOST_BINS, st.sampled_from([0, COST_SCALE // 3]))
+@settings(max_examples=100)
+def test_no_tree_made_with_a_pair_is_below_the_bound_of_the_pair(data, most, split_cost):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
     if samples.n_features == 0:
         return
+    X, objective = X[:, samples.features], Objective(split_cost)
     bins = cut_into_bins(samples, most)
     binned = solve_bins(bins, *class_ranges(samples), objective)
     pairs = all_pairs(samples.n_features)
-    bounds = binned.bounds_of(pairs, bins, objective)
-    for pair in pairs:
-        best = solve_depth_two(samples.with_features(np.unique(pair)), objective)
-        if best.feature >= 0:
-            assert bounds[np.isin(pairs, pair).all(axis=1)].min() <= best.cost
+    for (f, g), bound in zip(pairs, binned.bounds_of(pairs, bins, objective), strict=True):
+        assert bound <= best_with_pair(X, y, f, g, objective)
+        assert bound <= best_with_pair(X, y, g, f, objective)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -169,9 +217,11 @@ def test_a_limit_is_beaten_or_proven(data, most, objective, above):
     samples = rank_samples(X, y, int(y.max()) + 1)
     optimum = naive.optimal_cost(X, y, 2, objective)
     limit = max(0, optimum + above)
-    found = solve_depth_two(samples, objective, below=limit, most_bins=most)
-    assert found.is_found == (optimum < limit)
-    assert found.cost == min(optimum, limit)
+    for coarse in (2, 32):
+        with coarse_bins(coarse):
+            found = solve_depth_two(samples, objective, below=limit, most_bins=most)
+        assert found.is_found == (optimum < limit)
+        assert found.cost == min(optimum, limit)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 30])

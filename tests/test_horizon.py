@@ -14,6 +14,7 @@ import naive
 from horizontree import CARTClassifier, HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
+from horizontree.search import horizon
 from horizontree.search.candidates import complete_roots, completed
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
@@ -107,7 +108,8 @@ CHANGES = [
 
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 @pytest.mark.parametrize("objective", [Objective(), Objective(COST_SCALE, 4)])
-def test_the_number_of_threads_does_not_matter(changes, objective):
+def test_the_number_of_threads_does_not_matter(changes, objective, monkeypatch):
+    monkeypatch.setattr(horizon, "_MANY_NODES", 2)  # nodes are shared out soon
     X, y = make_data(400, 5, 3, seed=2)
     samples = rank_samples(X, y, 3)
     expected = search_for(objective, depth=5, **changes).search(samples)
@@ -144,6 +146,32 @@ def test_thorough_effort_is_never_worse_than_normal_effort(seed):
         for effort in ("normal", "thorough")
     ]
     assert errors[1] <= errors[0]
+
+
+def test_a_feature_that_hardly_ever_varies_is_no_trouble_on_thinned_rows():
+    X = np.zeros((3000, 2))
+    X[4, 0] = X[1500, 1] = 1.0
+    y = np.arange(3000) % 3 == 0
+    samples = rank_samples(X, y.astype(int), 2)
+    trials = complete_roots(samples, 4, Objective(), replace(EFFORTS["normal"], most_rows=100))
+    assert {trial.root[0] for trial in trials} == {0, 1}
+    assert HorizonTreeClassifier(4).fit(np.repeat(X, 10, axis=0), np.repeat(y, 10)).n_errors_ > 0
+
+
+def test_a_smallest_leaf_does_not_cost_a_feature_its_candidates():
+    x = np.arange(200.0)
+    y = np.zeros(200, dtype=int)
+    y[:15] = y[60:140:3] = 1
+    trials = complete_roots(rank_samples(x[:, None], y, 2), 4, Objective(1, 30), EFFORTS["normal"])
+    assert trials
+    assert all(30 <= trial.root[1] <= 170 for trial in trials)
+
+
+def test_prices_and_leaves_are_scaled_to_the_rows_that_stand_for_all():
+    assert Objective(0, 1).for_part(10, 1000) == Objective(0, 1)
+    assert Objective(1, 1).for_part(10, 1000) == Objective(1, 1)
+    assert Objective(500, 300).for_part(10, 1000) == Objective(5, 3)
+    assert Objective(500, 300).for_part(1000, 1000) == Objective(500, 300)
 
 
 def test_five_hundred_features_are_no_trouble():

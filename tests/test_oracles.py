@@ -20,7 +20,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 from corpus import CorpusError, load_optima, load_oracle, shared_folder
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree import (
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 
 pytestmark = pytest.mark.oracle
 
@@ -87,3 +92,14 @@ def test_cart_and_deoct_are_never_better_than_the_optimum(oracle, dataset, depth
     assert optimum.optimal_errors - ROUNDED <= deoct.n_errors_ <= cart.n_errors_
     if optimum.cart_errors is not None:
         assert cart.n_errors_ == optimum.cart_errors  # scikit-learn's, on record
+
+
+@pytest.mark.parametrize(("dataset", "depth"), CASES)
+def test_horizontree_proves_depth_two_and_its_bounds_hold(oracle, dataset, depth):
+    X, y, optimum = oracle(dataset, depth)
+    model = HorizonTreeClassifier(depth, effort="normal" if depth == 2 else "quick").fit(X, y)
+    assert optimum.optimal_errors - ROUNDED <= model.n_errors_
+    assert model.lower_bound_ <= optimum.optimal_errors
+    if depth == 2:
+        assert model.status_ == "optimal"
+        assert model.n_errors_ <= optimum.optimal_errors

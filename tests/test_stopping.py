@@ -10,13 +10,19 @@ from itertools import count
 
 import pytest
 
-from horizontree import CARTClassifier, DEOCTClassifier, MHDEOCTClassifier
+from horizontree import (
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    MHDEOCTClassifier,
+)
 from horizontree.search import watch
 from horizontree.search.watch import Watch
 from problems import make_data, quick
 from test_guarantees import check_promises
 
 EVOLUTIONARY = (DEOCTClassifier, MHDEOCTClassifier)
+ANYTIME = (*EVOLUTIONARY, HorizonTreeClassifier)
 
 
 @pytest.fixture
@@ -50,6 +56,30 @@ def test_a_limit_that_strikes_leaves_a_valid_tree(strike_after, kind, n_question
     assert model.objective_ <= cart.objective_
 
 
+@pytest.mark.parametrize("effort", ["quick", "normal", "thorough"])
+@pytest.mark.parametrize(("depth", "n_questions"), [(2, 0), (3, 1), (3, 9), (5, 2), (5, 30)])
+def test_a_limit_that_strikes_the_horizon_search_leaves_a_valid_tree(
+    strike_after, effort, depth, n_questions
+):
+    X, y = make_data(300, 4, 3)
+    strike_after(n_questions)
+    model = HorizonTreeClassifier(depth, effort=effort, time_limit=60.0).fit(X, y)
+    assert model.status_ == "time_limit"
+    assert model.lower_bound_ < model.objective_
+    check_promises(model, X, y)
+    assert model.objective_ <= CARTClassifier(max_depth=depth).fit(X, y).objective_
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+def test_an_interrupt_of_the_horizon_search_keeps_the_best_tree_so_far(interrupt_after, depth):
+    X, y = make_data(300, 4, 3)
+    interrupt_after(1)
+    model = HorizonTreeClassifier(depth).fit(X, y)
+    check_promises(model, X, y)
+    assert model.status_ == ("optimal" if depth == 1 else "interrupted")
+    assert model.objective_ <= CARTClassifier(max_depth=depth).fit(X, y).objective_
+
+
 @pytest.mark.parametrize("kind", EVOLUTIONARY)
 def test_a_limit_too_short_for_anything_still_gives_a_tree(kind):
     X, y = make_data(200, 4, 3)
@@ -58,7 +88,7 @@ def test_a_limit_too_short_for_anything_still_gives_a_tree(kind):
     check_promises(model, X, y)
 
 
-@pytest.mark.parametrize("kind", EVOLUTIONARY)
+@pytest.mark.parametrize("kind", ANYTIME)
 def test_a_limit_that_does_not_strike_changes_nothing(kind):
     X, y = make_data(100, 4, 3)
     limited = quick(kind, time_limit=1e6).fit(X, y)
@@ -117,7 +147,7 @@ def test_an_interrupt_keeps_the_best_tree_so_far(interrupt_after, kind, n_questi
     assert model.objective_ <= CARTClassifier(max_depth=3).fit(X, y).objective_
 
 
-@pytest.mark.parametrize("kind", EVOLUTIONARY)
+@pytest.mark.parametrize("kind", ANYTIME)
 def test_an_interrupt_that_comes_too_late_to_be_heard_does_not_lose_the_tree(monkeypatch, kind):
     X, y = make_data(100, 4, 3)
     expected = quick(kind).fit(X, y).tree_
@@ -144,7 +174,7 @@ def test_an_interrupted_fit_can_be_followed_by_another(interrupt_after):
     assert model.fit(X, y).status_ == "completed"
 
 
-@pytest.mark.parametrize("kind", [CARTClassifier, *EVOLUTIONARY])
+@pytest.mark.parametrize("kind", [CARTClassifier, *ANYTIME])
 def test_the_handler_of_the_host_comes_back_after_every_fit(kind):
     def host(signum, frame): ...
 
@@ -160,7 +190,7 @@ def test_the_handler_of_the_host_comes_back_after_every_fit(kind):
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("kind", [CARTClassifier, *EVOLUTIONARY])
+@pytest.mark.parametrize("kind", [CARTClassifier, *ANYTIME])
 def test_a_fit_outside_the_main_thread_touches_no_signal(monkeypatch, kind):
     touched = []
     monkeypatch.setattr(watch.signal, "signal", lambda *args: touched.append(args))

@@ -59,6 +59,13 @@ class Objective:
         """
         return replace(self, split_cost=max(1, self.split_cost))
 
+    def for_part(self, n_part: int, n_samples: int) -> Objective:
+        """Return the objective for some of the samples that stand for all of them."""
+        return Objective(
+            split_cost=max(min(1, self.split_cost), self.split_cost * n_part // n_samples),
+            min_samples_leaf=max(1, self.min_samples_leaf * n_part // n_samples),
+        )
+
     def bound_from(self, bound: int) -> int:
         """Turn a lower bound of `preferring_small_trees` into one of this objective."""
         return bound if self.split_cost > 0 else bound // COST_SCALE * COST_SCALE

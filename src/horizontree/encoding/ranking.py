@@ -119,6 +119,11 @@ class SampleSet:
         is_left = self._is_left(feature, n_left)
         return self._subset(is_left, run), self._subset(~is_left, run)
 
+    def divide(self, column: int, cut: float) -> tuple[SampleSet, SampleSet]:
+        """Divide by a cut of a column of ``X``; either part may be empty."""
+        is_left = self.X[self.rows, column] <= cut
+        return self._subset(is_left, map), self._subset(~is_left, map)
+
     def part(self, feature: int, n_left: int, side: int) -> SampleSet:
         """Return one part of a split: the left one (0) or the right one (1)."""
         is_left = self._is_left(feature, n_left)

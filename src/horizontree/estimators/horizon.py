@@ -70,7 +70,7 @@ class HorizonTreeClassifier(BaseTreeClassifier):
     fit_time_ : float
         Seconds.
     n_iter_ : int
-        Nodes decided, those of repairs included.
+        Nodes decided.
 
     Examples
     --------

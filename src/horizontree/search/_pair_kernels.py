@@ -450,8 +450,7 @@ def scan_pairs(
     ``out[f, g, 0, side, b]`` is achieved and ``out[f, g, 1, side, b]`` optimistic, for the
     samples below (side 0) and above (side 1) boundary ``b`` of ``f`` when ``g`` splits them.
     ``with_hope`` asks for the optimistic ones. ``members`` and ``starts`` come from
-    `group_by_bins`, and ``work`` is a workspace of `workspace_size` places, of 16 bits if no
-    more samples than that can count.
+    `group_by_bins`, ``work`` from `make_workspace`.
     """
     classes = np.empty(starts.shape[1], np.int64)
     n_present = 0
@@ -576,8 +575,8 @@ def bound_pairs(found, errors, costs, left_of, n_bins, is_open, split_cost, pair
                 end = b + 1 if is_open[root, b] else b
                 if end == 0:
                     continue
-                low = left_of[root, b] - found[root, other, 1, 0, b]
-                high = n - left_of[root, end] - found[root, other, 1, 1, end]
+                low = left_of[root, b] - max(0, found[root, other, 1, 0, b])
+                high = n - left_of[root, end] - max(0, found[root, other, 1, 1, end])
                 low = split_cost + max(0, low) * COST_SCALE
                 high = split_cost + max(0, high) * COST_SCALE
                 if root == other:

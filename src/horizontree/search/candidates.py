@@ -65,20 +65,22 @@ def complete_roots(
     n_bins = n_bins_for(samples.n_samples, effort.most_bins)
     bins = cut_into_bins(samples.with_features(rows), n_bins)
     last = np.cumsum(samples.class_counts)
-    binned = solve_bins(bins, last - samples.class_counts, last, objective, run)
+    first = last - samples.class_counts
+    binned = solve_bins(bins, first, last, objective, run, with_hope=False)
     few = samples.thinned(effort.most_rows)
+    of_few = objective.for_part(few.n_samples, samples.n_samples)
+    least = objective.min_samples_leaf
     tried: dict[Boundary, Trial] = {}
 
     def is_new(boundary: Boundary) -> bool:
         f, b = boundary
         if boundary in tried or not 0 < b < bins.n_bins[f]:
             return False
-        least = objective.min_samples_leaf
         return bool(least <= bins.left_of[boundary] <= samples.n_samples - least)
 
     def try_one(boundary: Boundary) -> Trial:
         root = int(rows[boundary[0]]), int(bins.left_of[boundary])
-        cost, trees = _complete_root(samples, few, root, depth, objective, effort)
+        cost, trees = _complete_root(samples, few, root, depth, of_few, effort)
         return Trial(cost, float(binned.purity[boundary]), root, trees)
 
     def try_all(boundaries: list[Boundary]) -> int:
@@ -86,7 +88,7 @@ def complete_roots(
         tried.update(zip(new, run(try_one, new), strict=True))
         return len(new)
 
-    try_all(_first_boundaries(bins, binned, effort.n_features_tried))
+    try_all(_first_boundaries(bins, binned, effort.n_features_tried, least))
     step = {f: _FIRST_STEP for f, _ in tried}
     n_left = effort.n_neighbours
     while n_left > 0 and step:  # go on from the best root of a feature that may still move
@@ -99,19 +101,27 @@ def complete_roots(
     return sorted(tried.values(), key=lambda trial: trial.rank)
 
 
-def _first_boundaries(bins: Bins, binned: BinnedDepthTwo, n_features: int) -> list[Boundary]:
-    """Return, of each feature, the best root of a tree of depth two, and the purest one."""
+def _first_boundaries(
+    bins: Bins, binned: BinnedDepthTwo, n_features: int, least: int
+) -> list[Boundary]:
+    """Return, of each feature, the best root of a tree of depth two, and the purest one.
+
+    Either side of a root has at ``least`` so many samples.
+    """
     cheapest = []
     purest = []
-    for f in range(len(bins.n_bins)):
-        if bins.n_bins[f] > 1:
-            inner = slice(1, bins.n_bins[f])
-            cost = binned.costs[0, f, 0, inner] + binned.costs[0, f, 1, inner]
-            purity = binned.purity[f, inner]
-            b = int(np.lexsort((-purity, cost))[0])
-            cheapest.append((int(cost[b]), -float(purity[b]), f, 1 + b))
-            b = int(np.argmax(purity))
-            purest.append((-float(purity[b]), f, 1 + b))
+    for f, n_bins in enumerate(bins.n_bins):
+        n_left = bins.left_of[f, 1:n_bins]
+        allowed = 1 + np.flatnonzero(
+            (n_left >= least) & (bins.left_of[f, n_bins] - n_left >= least)
+        )
+        if len(allowed) > 0:
+            cost = binned.costs[0, f, 0, allowed] + binned.costs[0, f, 1, allowed]
+            purity = binned.purity[f, allowed]
+            best = int(np.lexsort((-purity, cost))[0])
+            cheapest.append((int(cost[best]), -float(purity[best]), f, int(allowed[best])))
+            best = int(np.argmax(purity))
+            purest.append((-float(purity[best]), f, int(allowed[best])))
     boundaries = [(f, b) for *_, f, b in sorted(cheapest)[:n_features]]
     return boundaries + [(f, b) for _, f, b in sorted(purest)[: max(1, n_features // 3)]]
 
@@ -125,12 +135,10 @@ def _complete_root(
     effort: Effort,
 ) -> tuple[int, tuple[Split | None, Split | None]]:
     """Complete a root of some samples on few of them; return the cost and both subtrees."""
-    at = root
-    if few is not samples:
-        feature, n_left = root
-        column = int((few.features == samples.features[feature]).argmax())
-        at = (column, few.n_left_of_cut(column, samples.value_at(feature, n_left - 1)))
-    left, right = (completed(part, depth - 1, objective, effort) for part in few.split(*at))
+    feature, n_left = root
+    cut = samples.value_at(feature, n_left - 1)
+    parts = few.divide(int(samples.features[feature]), cut)
+    left, right = (completed(part, depth - 1, objective, effort) for part in parts)
     return objective.split_cost + left[0] + right[0], (left[1], right[1])
 
 

@@ -16,6 +16,7 @@ So the bounds of intervals are those of trees whose leaves have any size.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,7 +34,7 @@ from horizontree.search.depth_two import (
     n_bins_for,
     solve_bins,
     solve_depth_two,
-    with_stumps,
+    tree_of,
 )
 from horizontree.search.splits import Split
 from horizontree.threads import Map
@@ -49,7 +50,8 @@ class _Side:
 
     ``bound`` is below every tree, ``bound_here`` below those with leaves of the right size,
     and ``cost`` is that of one of these. ``pair_bounds`` are below the trees made with each
-    pair of features.
+    pair of features. Bounds go no higher than what could still be part of a better tree: a
+    tree with a pair that was ruled out before costs at least as much.
     """
 
     bound: int
@@ -62,11 +64,13 @@ class _Side:
 class _RootFeature:
     """One feature as root: where to cut, and the codes sorted for it."""
 
-    def __init__(self, samples: SampleSet, bins: Bins, feature: int) -> None:
+    def __init__(
+        self, samples: SampleSet, bins: Bins, pairs: NDArray[np.intp], feature: int
+    ) -> None:
         self.samples = samples
         self.bins = bins
         self.feature = feature
-        self._pairs = all_pairs(samples.n_features)
+        self._pairs = pairs
         self._last = np.cumsum(samples.class_counts)
         self._first = self._last - samples.class_counts
         nobody = _Side(0, 0, 0, np.zeros(len(self._pairs), dtype=np.int64), is_exact=True)
@@ -105,16 +109,15 @@ class _RootFeature:
         leaf = objective.leaf_cost(last - first)
         is_alive = within.pair_bounds < below
         if leaf == 0 or not is_alive.any():
-            bound = min(leaf, below)
+            bound = max(within.bound, min(leaf, below))
             self.sides[key] = _Side(bound, bound, leaf, within.pair_bounds, is_exact=leaf == 0)
             return
         bins, pairs = self._sorted[0], self._pairs[is_alive]
         binned = solve_bins(bins, first, last, objective, run, pairs)
         pair_bounds = within.pair_bounds.copy()
-        pair_bounds[is_alive] = np.maximum(
-            pair_bounds[is_alive], binned.bounds_of(pairs, bins, objective)
-        )
-        bound = min(leaf, binned.bound, below)
+        of_alive = np.minimum(binned.bounds_of(pairs, bins, objective), below)
+        pair_bounds[is_alive] = np.maximum(pair_bounds[is_alive], of_alive)
+        bound = max(within.bound, min(leaf, binned.bound, below))
         self.sides[key] = _Side(bound, bound, min(leaf, binned.cost), pair_bounds)
 
     def middle_cut(self, low: int, high: int) -> int | None:
@@ -147,6 +150,8 @@ class DepthThreeSearch:
         Bins of each feature.
     closes : bool
         Whether trees of depth two are exact; without, those over bins do, and nothing is proven.
+    stops : callable
+        Tells whether to end a round early.
     run : callable
         ``map``, over threads if there are several.
     """
@@ -158,6 +163,7 @@ class DepthThreeSearch:
         below: int,
         most_bins: int = MOST_BINS,
         closes: bool = True,
+        stops: Callable[[], bool] = lambda: False,
         run: Map = map,
     ) -> None:
         self.samples = samples
@@ -165,6 +171,7 @@ class DepthThreeSearch:
         self.best = below
         self.best_root: tuple[int, int] | None = None
         self.closes = closes
+        self.stops = stops
         self.run = run
         self.n_solved = 0
         self.features: list[_RootFeature] = []
@@ -174,11 +181,10 @@ class DepthThreeSearch:
         if samples.n_features == 0:
             return
         bins = cut_into_bins(samples, n_bins_for(samples.n_samples, most_bins))
+        pairs = all_pairs(samples.n_features)
         for f in range(samples.n_features):
-            ends = (0, samples.n_samples)
-            feature = _RootFeature(samples, bins, f)
-            self.features.append(feature)
-            self._heap.append((0, f, *ends))
+            self.features.append(_RootFeature(samples, bins, pairs, f))
+            self._heap.append((0, f, 0, samples.n_samples))
 
     @property
     def bound(self) -> int:
@@ -198,7 +204,7 @@ class DepthThreeSearch:
             self._prove(end_of_round)
             return
         best = self.best
-        while self._heap and self.n_solved < end_of_round:
+        while self._heap and self.n_solved < end_of_round and not self.stops():
             hope, f, low, high = heapq.heappop(self._heap)
             if hope < self.best:
                 self._halve(f, low, high)
@@ -208,7 +214,8 @@ class DepthThreeSearch:
         roots = [where for where in self._parked if where[1] == where[2] and self.closes]
         roots.sort(key=lambda where: (self._hope_of(*where), where))
         for f, n_left, _ in roots[:N_PROMISING]:
-            self._solve_root(f, n_left)
+            if not self.stops():
+                self._solve_root(f, n_left)
         if not self._heap and self.closes:
             self._is_proving = self.best == best
             parked, self._parked = self._parked, []
@@ -217,7 +224,7 @@ class DepthThreeSearch:
 
     def _prove(self, end_of_round: int) -> None:
         """Raise the lowest bound, again and again."""
-        while self._heap and self.n_solved < end_of_round:
+        while self._heap and self.n_solved < end_of_round and not self.stops():
             bound, f, low, high = heapq.heappop(self._heap)
             if bound >= self.best:
                 self._heap.clear()
@@ -225,9 +232,10 @@ class DepthThreeSearch:
                 self._tighten_or_halve(f, low, high)
 
     def _push(self, f: int, low: int, high: int) -> None:
-        """Put an interval into the queue, unless its bound says no."""
+        """Put an interval into the queue, unless it has no allowed root or its bound says no."""
         bound = self._bound_of(f, low, high)
-        if bound >= self.best:
+        least = self.objective.min_samples_leaf
+        if bound >= self.best or high < least or low > self.samples.n_samples - least:
             return
         if self._is_proving:
             heapq.heappush(self._heap, (bound, f, low, high))
@@ -332,19 +340,14 @@ class DepthThreeSearch:
         """
         return not self._heap and not (self._parked and self.closes)
 
-    def tree(self) -> tuple[int, Split | None]:
-        """Return the best tree and its cost, with exact trees of depth two."""
+    def tree(self) -> Split | None:
+        """Return the best tree that was found; None when none is below the limit."""
         if self.best_root is None:
-            return self.best, None
+            return None
         f, n_left = self.best_root
-        cost = self.objective.split_cost
-        below: list[Split | None] = []
+        below = []
         for part in self.samples.split(f, n_left):
             found = solve_depth_two(part, self.objective, closes=self.closes)
-            cost += found.cost
-            is_leaf = found.feature < 0
-            below.append(
-                None if is_leaf else with_stumps(part, self.objective, found.feature, found.n_left)
-            )
+            below.append(tree_of(found, part, self.objective))
         cut = self.samples.value_at(f, n_left - 1)
-        return cost, Split(int(self.samples.features[f]), cut, *below)
+        return Split(int(self.samples.features[f]), cut, *below)

@@ -6,7 +6,8 @@ samples ──cut_into_bins──► Bins ──solve_bins──► a tree over 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,10 +147,13 @@ def solve_bins(
     objective: Objective,
     run: Map = map,
     pairs: NDArray[np.intp] | None = None,
+    *,
+    with_hope: bool = True,
 ) -> BinnedDepthTwo:
     """Solve the binned problem of the samples ``first[k]`` to ``last[k]`` of each class.
 
-    Only some ``pairs`` of features are looked at, if they are given.
+    Only some ``pairs`` of features are looked at, if they are given. Without hope there are
+    no bounds.
     """
     n_features, n_classes = len(bins.n_bins), len(first)
     n_samples = int((last - first).sum())
@@ -164,7 +168,7 @@ def solve_bins(
     def scan(chunk: NDArray[np.intp]) -> None:
         scan_pairs(
             bins.codes, bins.n_bins, bins.is_open, members, starts,
-            min(objective.min_samples_leaf, n_samples), True, chunk,
+            min(objective.min_samples_leaf, n_samples), with_hope, chunk,
             make_workspace(n_samples, n_classes), found,
         )  # fmt: skip
 
@@ -176,11 +180,14 @@ def solve_bins(
     purity = np.empty(left_of.shape)
     count_bins(starts, bins.n_bins, left_of, errors, purity)
     costs = np.empty((2, *errors.shape), dtype=np.int64)
-    side_costs(found, left_of, bins.n_bins, errors, objective.split_cost, 2, costs)
+    n_kinds = 2 if with_hope else 1
+    side_costs(found, left_of, bins.n_bins, errors, objective.split_cost, n_kinds, costs)
     cost, feature, boundary = best_root(
         costs, left_of, bins.n_bins, purity, objective.split_cost, objective.min_samples_leaf
     )
-    bound = lower_bound(costs, bins.n_bins, bins.is_open, objective.split_cost)
+    bound = 0
+    if with_hope:
+        bound = lower_bound(costs, bins.n_bins, bins.is_open, objective.split_cost)
     return BinnedDepthTwo(
         cost, feature, boundary, bound, members, starts, found, left_of, errors, costs, purity
     )
@@ -188,7 +195,7 @@ def solve_bins(
 
 @dataclass(frozen=True)
 class DepthTwo:
-    """The exact best tree of depth two.
+    """The best tree of depth two.
 
     Parameters
     ----------
@@ -198,12 +205,15 @@ class DepthTwo:
         Its root, a feature and the number of samples on the left; -1 when it is a leaf.
     is_found : bool
         Whether there is such a tree below the limit; otherwise ``cost`` is the limit.
+    is_exact : bool
+        Whether no tree is cheaper; otherwise it is the best over boundaries of bins.
     """
 
     cost: int
     feature: int
     n_left: int
     is_found: bool = True
+    is_exact: bool = True
 
 
 def solve_depth_two(
@@ -213,12 +223,14 @@ def solve_depth_two(
     below: int | None = None,
     most_bins: int | None = None,
     closes: bool = True,
+    stops: Callable[[], bool] = lambda: False,
     run: Map = map,
 ) -> DepthTwo:
     """Find the cheapest tree of depth two, if it is cheaper than ``below``.
 
-    Where ``closes`` is false, the cheapest one over boundaries of bins is good enough. The
-    number of bins decides how fast this is, and which of several best trees is taken.
+    Where ``closes`` is false, or ``stops`` says so, the cheapest one over boundaries of bins is
+    good enough. The number of bins decides how fast this is, and which of several best trees
+    is taken.
     """
     if most_bins is None:
         most_bins = n_bins_for(samples.n_samples, MOST_BINS)
@@ -233,7 +245,7 @@ def solve_depth_two(
     while True:
         n_features = samples.n_features
         is_coarse = pairs is None and (n_features >= _MANY_FEATURES or below is not None)
-        most = _COARSE_BINS if is_coarse else min(most_bins, _MOST_COUNTS // n_features**2)
+        most = min(_COARSE_BINS if is_coarse else most_bins, _MOST_COUNTS // n_features**2)
         bins = cut_into_bins(samples, max(2, most))
         binned = solve_bins(bins, last - samples.class_counts, last, objective, run, pairs)
         if binned.cost < best.cost:
@@ -249,8 +261,8 @@ def solve_depth_two(
         pairs = numbers.reshape(pairs.shape)
         samples = samples.with_features(kept)
         columns = columns[kept]
-    if not closes:
-        return best
+    if not closes or stops():
+        return replace(best, is_exact=False)
     position = np.empty(samples.order.shape, dtype=np.int32)
     for f in range(samples.n_features):
         position[f, samples.order[f] & SAMPLE] = np.arange(samples.n_samples, dtype=np.int32)
@@ -266,15 +278,14 @@ def grow_depth_two(
     samples: SampleSet, objective: Objective, *, closes: bool = True
 ) -> Split | None:
     """Return the best tree of depth two, None for a leaf; its last splits are exact."""
-    found = solve_depth_two(samples, objective, closes=closes)
+    return tree_of(solve_depth_two(samples, objective, closes=closes), samples, objective)
+
+
+def tree_of(found: DepthTwo, samples: SampleSet, objective: Objective) -> Split | None:
+    """Put the exact best single split on either side of a root; None for a leaf."""
     if found.feature < 0:
         return None
-    return with_stumps(samples, objective, found.feature, found.n_left)
-
-
-def with_stumps(samples: SampleSet, objective: Objective, feature: int, n_left: int) -> Split:
-    """Put the exact best single split on either side of a root."""
-    sides = samples.split(feature, n_left)
+    sides = samples.split(found.feature, found.n_left)
     stumps = [best_stump(side, objective.min_samples_leaf) for side in sides]
-    cut = samples.value_at(feature, n_left - 1)
-    return Split(int(samples.features[feature]), cut, *stumps)
+    cut = samples.value_at(found.feature, found.n_left - 1)
+    return Split(int(samples.features[found.feature]), cut, *stumps)

@@ -26,9 +26,10 @@ class Effort:
         Rows of a node up to which its trees of depth two are exact; beyond, they are the best
         over bins. A tree of depth two, and a proof, is always exact.
     n_solves : int or None
-        Sides that the search over depth three may solve; None for as many as a proof takes.
+        Sides that the search over depth three solves, up to the end of a round; None for as
+        many as a proof takes.
     n_block_solves : int
-        The same for a block of a deeper tree.
+        The same for a block of a deeper tree; 0 leaves the block as it is.
     n_repairs : int
         Trials of repair.
     slack : float
@@ -52,7 +53,43 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(2, 0, 32, 12, 5_000, 20_000, 40, 0, 0, 1.0, 0),
-    "normal": Effort(6, 6, 64, 20, 20_000, 10_000, 500, 60, 24, 1.0, 0),
-    "thorough": Effort(20, 24, 64, 40, 50_000, 100_000, None, 400, 200, 1.1, 2_000),
+    "quick": Effort(
+        n_features_tried=2,
+        n_neighbours=0,
+        most_bins=32,
+        most_features=12,
+        most_rows=5_000,
+        most_exact_rows=5_000,
+        n_solves=40,
+        n_block_solves=0,
+        n_repairs=0,
+        slack=1.0,
+        n_longer_solves=0,
+    ),
+    "normal": Effort(
+        n_features_tried=6,
+        n_neighbours=6,
+        most_bins=64,
+        most_features=20,
+        most_rows=20_000,
+        most_exact_rows=10_000,
+        n_solves=500,
+        n_block_solves=60,
+        n_repairs=24,
+        slack=1.0,
+        n_longer_solves=0,
+    ),
+    "thorough": Effort(
+        n_features_tried=20,
+        n_neighbours=24,
+        most_bins=64,
+        most_features=40,
+        most_rows=50_000,
+        most_exact_rows=100_000,
+        n_solves=None,
+        n_block_solves=400,
+        n_repairs=200,
+        slack=1.1,
+        n_longer_solves=2_000,
+    ),
 }

@@ -7,9 +7,9 @@ cheapest stays::
     node ──histograms of pairs──► candidate roots ──completed to full depth──► the cheapest
          ──► its children, which inherit their completed subtrees as trees to beat
 
-Nodes with three levels left are searched with bounds, nodes with two levels exactly: these
-are the *blocks* that a tree ends in. Repair then goes to the nodes with the most errors
-below them, and tries the next of their candidates, or a longer search of a block.
+Nodes with as many levels left as the horizon has, three or two, are the *blocks* that a tree
+ends in: three levels are searched with bounds, two exactly. Repair then goes to the nodes with the
+most errors below them, and tries the next of their candidates, or a longer search of a block.
 
 Everything is counted in work, never in seconds, and nothing depends on the number of threads.
 """
@@ -28,12 +28,7 @@ from horizontree.objective import COST_SCALE, Objective
 from horizontree.search.candidates import Root, Trial, complete_roots, completed, narrowed
 from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
-from horizontree.search.depth_two import (
-    MOST_BINS,
-    grow_depth_two,
-    solve_depth_two,
-    with_stumps,
-)
+from horizontree.search.depth_two import MOST_BINS, grow_depth_two, solve_depth_two, tree_of
 from horizontree.search.effort import Effort
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import Split
@@ -42,6 +37,7 @@ from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
+_MOST_PASSES = 20  # of repair over a whole tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
 
@@ -122,10 +118,13 @@ class HorizonSearch:
         if self.max_depth <= _EXACT_DEPTH:
             leaf = self.objective.leaf_cost(samples.class_counts)
             root = _Node(samples, self.max_depth, None, leaf)
+            self.bound = leaf
+            self.n_decided = 1
+            self.watch.should_stop()  # asked, so that an interrupt does not lose the tree
             if samples.n_features > 0:
                 self._solve_block(root, None, self.run)
-            self.bound = root.cost
-            self.n_decided = 1
+            if root.cost > self.bound:  # the time was up
+                self._take(root, self._greedy(samples))
             return root.tree()
         starts = [start] if start is not None else self._first_trees(samples)
         costs = [cost_of(tree, samples, self.objective) for tree in starts]
@@ -139,22 +138,24 @@ class HorizonSearch:
         self._repair(root)
         if self.watch.should_stop():
             return root.tree()
-        n_passes = 1 if samples.n_samples > self.effort.most_rows else 20
+        n_passes = 1 if samples.n_samples > self.effort.most_rows else _MOST_PASSES
         self.watch.report("last repair", 0, n_passes, root.cost)
-        _, tree = repair(
-            root.tree(), samples, self.max_depth, self.objective, self._grow_two, n_passes,
-            self.watch.should_stop,
-        )  # fmt: skip
+        _, tree = self._repaired(root.tree(), samples, self.max_depth, n_passes)
         return tree
 
     def _first_trees(self, samples: SampleSet) -> list[Split | None]:
         """Return trees to start from: a completed one, and CART's."""
         few = samples.thinned(self.effort.most_rows)
-        _, tree = completed(few, self.max_depth, self.objective, self.effort)
-        if self.max_depth <= self.horizon:  # deeper trees are repaired in the end
-            _, tree = repair(tree, few, self.max_depth, self.objective, self._grow_two)
+        objective = self.objective.for_part(few.n_samples, samples.n_samples)
+        _, tree = completed(few, self.max_depth, objective, self.effort)
+        if self.max_depth <= self.horizon and few is samples:  # deeper trees: in the end
+            _, tree = self._repaired(tree, samples, self.max_depth)
+        return [tree, self._greedy(samples)]
+
+    def _greedy(self, samples: SampleSet) -> Split | None:
+        """Return CART's tree."""
         least = self.objective.min_samples_leaf
-        return [tree, grow_cart(samples, max_depth=self.max_depth, min_samples_leaf=least)]
+        return grow_cart(samples, max_depth=self.max_depth, min_samples_leaf=least)
 
     # ------------------------------------------------------------------------ growing
 
@@ -235,12 +236,13 @@ class HorizonSearch:
         """Return whether the best tree of depth two is wanted, not that over bins."""
         return samples.n_samples <= self.effort.most_exact_rows
 
-    def _grow_two(self, samples: SampleSet, objective: Objective) -> Split | None:
+    def _grow_two(self, samples: SampleSet) -> Split | None:
         """Return the best tree of depth two, within the effort; the same samples only once."""
         key = blake2b(samples.rows.tobytes(), digest_size=16).digest()
         if key not in self._grown:
             closes = self._closes(samples)
-            tree = grow_depth_two(narrowed(samples, self.effort), objective, closes=closes)
+            few = narrowed(samples, self.effort)
+            tree = grow_depth_two(few, self.objective, closes=closes)
             self._grown[key] = tree
         return self._grown[key]
 
@@ -257,34 +259,45 @@ class HorizonSearch:
         is_whole = node.depth == self.max_depth and (node.depth < 3 or n_solves is None)
         if not is_whole:
             samples = narrowed(samples, self.effort)
+        bound = 0
         if node.depth == 1:
-            block = best_stump(samples, self.objective.min_samples_leaf)
-            node.block, node.cost = block, cost_of(block, samples, self.objective)
+            self._take(node, best_stump(samples, self.objective.min_samples_leaf))
             bound = node.cost
         elif node.depth == 2:
-            closes = is_whole or self._closes(samples)
-            most_bins = MOST_BINS if is_whole else None
             found = solve_depth_two(
-                samples, self.objective, most_bins=most_bins, closes=closes, run=run
+                samples,
+                self.objective,
+                most_bins=MOST_BINS if is_whole else None,
+                closes=is_whole or self._closes(samples),
+                stops=self.watch.should_stop,
+                run=run,
             )
-            bound = found.cost
+            bound = found.cost if found.is_exact else 0
             if found.cost < node.cost:
-                node.cost = found.cost
-                node.block = None
-                if found.feature >= 0:
-                    node.block = with_stumps(samples, self.objective, found.feature, found.n_left)
-        else:
+                self._take(node, tree_of(found, samples, self.objective))
+        elif n_solves != 0:
             bound = self._search_depth_three(node, samples, n_solves, run)
         if node.parent is None and samples is node.samples:
             self.bound = bound
+
+    def _take(self, node: _Node, block: Split | None) -> None:
+        """Make a tree the block of a node, if it is cheaper than the one that is there."""
+        cost = cost_of(block, node.samples, self.objective)
+        if cost < node.cost:
+            node.cost, node.block = cost, block
 
     def _search_depth_three(
         self, node: _Node, samples: SampleSet, n_solves: int | None, run: Map
     ) -> int:
         """Search over depth three; return a bound."""
-        closes = n_solves is None or self._closes(samples)
         search = DepthThreeSearch(
-            samples, self.objective, node.cost, self.effort.most_bins, closes, run
+            samples,
+            self.objective,
+            node.cost,
+            self.effort.most_bins,
+            closes=n_solves is None or self._closes(samples),
+            stops=self.watch.should_stop,
+            run=run,
         )
         while not search.is_done and (n_solves is None or search.n_solved < n_solves):
             if self.watch.should_stop():
@@ -292,9 +305,8 @@ class HorizonSearch:
             search.advance()
             if node.parent is None:
                 self._report_bound(search)
-        cost, block = search.tree()
-        if cost < node.cost:
-            node.cost, node.block = cost, block
+        if search.best_root is not None:
+            self._take(node, search.tree())
         return min(search.bound, node.cost)
 
     def _report_bound(self, search: DepthThreeSearch) -> None:
@@ -340,6 +352,13 @@ class HorizonSearch:
             return self.effort.n_longer_solves > 0 and n_tried.get(node, 0) == 0
         return bool(node.trials)
 
+    def _repaired(
+        self, tree: Split | None, samples: SampleSet, depth: int, most_passes: int = _MOST_PASSES
+    ) -> tuple[int, Split | None]:
+        """Repair a tree within the effort; return its cost and the tree."""
+        stops = self.watch.should_stop
+        return repair(tree, samples, depth, self.objective, self._grow_two, most_passes, stops)
+
     def _another(self, node: _Node) -> _Node | None:
         """Grow the next best root of a node, or search a block for longer."""
         other = _Node(node.samples, node.depth, node.block, node.cost, node.parent)
@@ -348,7 +367,7 @@ class HorizonSearch:
             return other
         samples = node.samples
         tree = _tree_of(node.trials.pop(0), samples)
-        other.cost, other.block = repair(tree, samples, node.depth, self.objective, self._grow_two)
+        other.cost, other.block = self._repaired(tree, samples, node.depth)
         if other.cost < self.effort.slack * node.cost:
             self._unfold(other, map)
         return other

@@ -10,6 +10,7 @@ Two steps, from the root down, until neither helps:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ def repair(
     samples: SampleSet,
     depth: int,
     objective: Objective,
-    grow_two: Callable[[SampleSet, Objective], Split | None] = grow_depth_two,
+    grow_two: Callable[[SampleSet], Split | None] | None = None,
     most_passes: int = 20,
     stops: Callable[[], bool] = lambda: False,
 ) -> tuple[int, Split | None]:
@@ -86,8 +87,8 @@ def repair(
         The most levels that it may have.
     objective : Objective
         What is minimised.
-    grow_two : callable
-        Grows the best tree of depth two.
+    grow_two : callable or None
+        Grows the best tree of depth two; None for the exact one.
     most_passes : int
         The most times that the whole tree is gone through.
     stops : callable
@@ -98,6 +99,8 @@ def repair(
     cost, tree
         Not dearer than before.
     """
+    if grow_two is None:
+        grow_two = partial(grow_depth_two, objective=objective)
     best_cost = cost_of(tree, samples, objective)
     for _ in range(most_passes):
         cost, repaired = _one_pass(tree, best_cost, samples, depth, objective, grow_two, stops)
@@ -113,17 +116,15 @@ def _one_pass(
     samples: SampleSet,
     depth: int,
     objective: Objective,
-    grow_two: Callable[[SampleSet, Objective], Split | None],
+    grow_two: Callable[[SampleSet], Split | None],
     stops: Callable[[], bool],
 ) -> tuple[int, Split | None]:
     """Go through a tree once, from its root down."""
     if tree_cost == 0 or samples.is_pure or samples.n_features == 0 or depth == 0 or stops():
         return tree_cost, tree
     if depth <= 2:
-        if depth == 2:
-            found = grow_two(samples, objective)
-        else:
-            found = best_stump(samples, objective.min_samples_leaf)
+        least = objective.min_samples_leaf
+        found = grow_two(samples) if depth == 2 else best_stump(samples, least)
         cost = cost_of(found, samples, objective)
         return (cost, found) if cost < tree_cost else (tree_cost, tree)
     if tree is None:
