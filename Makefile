@@ -30,7 +30,7 @@ $(VENV)/made-for-development: $(VENV)/made-for-use
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/made-for-use  ## CART against MH-DEOCT on a small real data set
+demo: $(VENV)/made-for-use  ## CART, MH-DEOCT and HorizonTree on a small real data set
 	@$(BIN)/python -m horizontree.demo
 
 test: $(VENV)/made-for-development test-nojit  ## the test suite

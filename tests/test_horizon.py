@@ -18,7 +18,9 @@ from horizontree.search import horizon
 from horizontree.search.candidates import complete_roots, completed
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
-from horizontree.search.repair import cost_of
+from horizontree.search.perturbation import Perturbation
+from horizontree.search.repair import cost_of, repair
+from horizontree.search.splits import build_tree
 from horizontree.search.watch import Watch
 from horizontree.threads import thread_map
 from problems import make_data, small_data
@@ -103,6 +105,7 @@ CHANGES = [
     {"most_rows": 60},
     {"most_features": 2},
     {"most_rows": 60, "most_exact_rows": 30},
+    {"n_perturbations": 10},
 ]
 
 
@@ -146,6 +149,37 @@ def test_thorough_effort_is_never_worse_than_normal_effort(seed):
         for effort in ("normal", "thorough")
     ]
     assert errors[1] <= errors[0]
+
+
+@given(small_data(max_samples=30), st.integers(3, 5), OBJECTIVES, st.integers(0, 20))
+@settings(max_examples=30)
+def test_a_perturbed_tree_is_never_dearer_and_keeps_the_depth(data, depth, objective, seed):
+    X, y = data
+    n_classes = int(y.max()) + 1
+    samples = rank_samples(X, y, n_classes)
+    _, tree = completed(samples, depth, objective, EFFORTS["quick"])
+
+    def repaired(tree, samples, depth):
+        return repair(tree, samples, depth, objective)
+
+    perturbation = Perturbation(objective, EFFORTS["quick"], repaired, seed)
+    for trial in range(3):
+        before = cost_of(tree, samples, objective)
+        tree = perturbation.try_once(tree, samples, depth, trial)
+        assert cost_of(tree, samples, objective) <= before
+        built = build_tree(tree, X, y, n_classes, objective)
+        assert built.max_depth <= depth
+        assert objective.tree_cost(built.n_errors, built.n_splits) <= before
+
+
+def test_perturbation_finds_what_the_search_misses():
+    X, y = make_data(150, 4, 3, seed=6)
+    samples = rank_samples(X, y, 3)
+    costs = [
+        cost_of(search_for(effort="quick", n_perturbations=n).search(samples), samples, Objective())
+        for n in (0, 40)
+    ]
+    assert costs[1] < costs[0]
 
 
 def test_a_feature_that_hardly_ever_varies_is_no_trouble_on_thinned_rows():

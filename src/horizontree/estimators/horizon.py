@@ -43,7 +43,8 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         Seconds after which the best tree so far is kept. It is looked at between pieces of
         work. A limit that strikes makes the result depend on the machine.
     random_state : int, RandomState instance or None, default=None
-        Accepted so that all classifiers can be built alike; nothing here is random.
+        Seed of what thorough effort does at random, to trees deeper than the horizon; None
+        is 0. Nothing else is random.
     n_jobs : int or None, default=None
         Threads; None is 1, -1 is all processors.
     verbose : int, default=0
@@ -128,11 +129,12 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         efforts = [self.effort]
         if self.effort == "thorough" and max_depth > horizon:
             efforts = ["normal", "thorough"]  # a good tree soon, and one to start from
+        seed = 0 if self.random_state is None else seed_of(self.random_state)
         tree, n_decided = None, 0
         for effort in efforts:
             search = HorizonSearch(
                 max_depth, horizon, objective.preferring_small_trees(), EFFORTS[effort],
-                problem.watch, problem.run,
+                problem.watch, problem.run, seed,
             )  # fmt: skip
             tree = search.search(samples, tree)
             n_decided += search.n_decided

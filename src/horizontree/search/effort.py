@@ -37,6 +37,8 @@ class Effort:
         that is there.
     n_longer_solves : int
         What a trial of repair may solve in a block that was searched before; 0 for no trial.
+    n_perturbations : int
+        Subtrees of the finished tree that are torn down and built anew.
     """
 
     n_features_tried: int
@@ -50,6 +52,7 @@ class Effort:
     n_repairs: int
     slack: float
     n_longer_solves: int
+    n_perturbations: int
 
 
 EFFORTS = {
@@ -65,6 +68,7 @@ EFFORTS = {
         n_repairs=0,
         slack=1.0,
         n_longer_solves=0,
+        n_perturbations=0,
     ),
     "normal": Effort(
         n_features_tried=6,
@@ -78,6 +82,7 @@ EFFORTS = {
         n_repairs=24,
         slack=1.0,
         n_longer_solves=0,
+        n_perturbations=0,
     ),
     "thorough": Effort(
         n_features_tried=20,
@@ -91,5 +96,6 @@ EFFORTS = {
         n_repairs=200,
         slack=1.1,
         n_longer_solves=2_000,
+        n_perturbations=60,
     ),
 }

@@ -10,6 +10,7 @@ cheapest stays::
 Nodes with as many levels left as the horizon has, three or two, are the *blocks* that a tree
 ends in: three levels are searched with bounds, two exactly. Repair then goes to the nodes with the
 most errors below them, and tries the next of their candidates, or a longer search of a block.
+With effort left, parts of the finished tree are built anew from random splits.
 
 Everything is counted in work, never in seconds, and nothing depends on the number of threads.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
@@ -30,6 +32,7 @@ from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import MOST_BINS, grow_depth_two, solve_depth_two, tree_of
 from horizontree.search.effort import Effort
+from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
@@ -87,6 +90,8 @@ class HorizonSearch:
         Says when to stop, and is told of progress.
     run : callable
         ``map``, over threads if there are several.
+    seed : int
+        Decides how finished trees are perturbed.
     """
 
     def __init__(
@@ -97,6 +102,7 @@ class HorizonSearch:
         effort: Effort,
         watch: Watch,
         run: Map = map,
+        seed: int = 0,
     ) -> None:
         self.max_depth = max_depth
         self.horizon = horizon
@@ -104,6 +110,7 @@ class HorizonSearch:
         self.effort = effort
         self.watch = watch
         self.run = run
+        self.seed = seed
         self.bound = 0
         self.n_decided = 0
         self._cost = 0  # of the whole tree, as far as it is known
@@ -141,6 +148,8 @@ class HorizonSearch:
         n_passes = 1 if samples.n_samples > self.effort.most_rows else _MOST_PASSES
         self.watch.report("last repair", 0, n_passes, root.cost)
         _, tree = self._repaired(root.tree(), samples, self.max_depth, n_passes)
+        if samples.n_samples <= self.effort.most_rows:
+            tree = self._perturbed(tree, samples)
         return tree
 
     def _first_trees(self, samples: SampleSet) -> list[Split | None]:
@@ -358,6 +367,22 @@ class HorizonSearch:
         """Repair a tree within the effort; return its cost and the tree."""
         stops = self.watch.should_stop
         return repair(tree, samples, depth, self.objective, self._grow_two, most_passes, stops)
+
+    def _perturbed(self, tree: Split | None, samples: SampleSet) -> Split | None:
+        """Build parts of the finished tree anew, and repair it where that helped."""
+        n = self.effort.n_perturbations
+        perturbation = Perturbation(self.objective, self.effort, self._repaired, self.seed)
+        for first in range(0, n, _TRIALS_PER_ROUND):
+            if self.watch.should_stop():
+                break
+            trials = range(first, min(n, first + _TRIALS_PER_ROUND))
+            try_once = partial(perturbation.try_once, tree, samples, self.max_depth)
+            found = list(self.run(try_once, trials))
+            costs = [cost_of(other, samples, self.objective) for other in found]
+            best = found[costs.index(min(costs))]
+            cost, tree = self._repaired(best, samples, self.max_depth)
+            self.watch.report("perturbation", trials.stop, n, cost)
+        return tree
 
     def _another(self, node: _Node) -> _Node | None:
         """Grow the next best root of a node, or search a block for longer."""
