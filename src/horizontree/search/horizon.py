@@ -445,16 +445,18 @@ def _is_above(node: _Node, other: _Node) -> bool:
 def _add_up(root: _Node, objective: Objective) -> None:
     """Sum costs upwards; a split that costs more than its leaf is priced as that leaf."""
     for node in reversed(list(root.walk())):
-        if node.children is not None:
-            below = sum(child.cost for child in node.children)
-            node.cost = min(
-                objective.split_cost + below, objective.leaf_cost(node.samples.class_counts)
-            )
+        _add_up_children(node, objective)
 
 
 def _add_up_ancestors(node: _Node, objective: Objective) -> None:
     at = node.parent
-    while at is not None and at.children is not None:
-        below = sum(child.cost for child in at.children)
-        at.cost = min(objective.split_cost + below, objective.leaf_cost(at.samples.class_counts))
+    while at is not None:
+        _add_up_children(at, objective)
         at = at.parent
+
+
+def _add_up_children(node: _Node, objective: Objective) -> None:
+    if node.children is not None:
+        below = sum(child.cost for child in node.children)
+        leaf = objective.leaf_cost(node.samples.class_counts)
+        node.cost = min(objective.split_cost + below, leaf)
