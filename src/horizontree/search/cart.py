@@ -9,6 +9,7 @@ from horizontree.search._cart_kernels import (
     CUT_SAMPLE,
     FEATURE,
     GINI,
+    LAST_SPLIT,
     LEFT,
     MISCLASSIFICATION,
     NO_SPLIT,
@@ -16,9 +17,9 @@ from horizontree.search._cart_kernels import (
 )
 from horizontree.search.splits import Split
 
-Criterion = Literal["gini", "misclassification"]
+Criterion = Literal["gini", "misclassification", "last split"]
 
-_CODES = {"gini": GINI, "misclassification": MISCLASSIFICATION}
+_CODES = {"gini": GINI, "misclassification": MISCLASSIFICATION, "last split": LAST_SPLIT}
 
 
 def grow_cart(
@@ -38,9 +39,10 @@ def grow_cart(
         Greatest depth; None for no limit.
     min_samples_leaf : int, default=1
         Fewest samples on either side of a split.
-    criterion : {"gini", "misclassification"}, default="gini"
-        What a split is scored by. With ``"misclassification"`` and ``max_depth=1`` the
-        result is the exact best single split.
+    criterion : {"gini", "misclassification", "last split"}, default="gini"
+        What a split is scored by. With ``max_depth=1`` all but the first give the exact best
+        single split. Where several are: the purest for ``"misclassification"``, and for
+        ``"last split"`` the one whose errors are in leaves with clear majorities.
 
     Returns
     -------
@@ -65,11 +67,8 @@ def grow_cart(
     return nodes[0]
 
 
-def best_stump(samples: SampleSet, min_samples_leaf: int = 1) -> Split | None:
+def best_stump(
+    samples: SampleSet, min_samples_leaf: int = 1, criterion: Criterion = "last split"
+) -> Split | None:
     """Return the exact best single split; None when nothing can be split."""
-    return grow_cart(
-        samples,
-        max_depth=1,
-        min_samples_leaf=min_samples_leaf,
-        criterion="misclassification",
-    )
+    return grow_cart(samples, max_depth=1, min_samples_leaf=min_samples_leaf, criterion=criterion)

@@ -31,6 +31,7 @@ from horizontree.search.depth_two import (
     Bins,
     all_pairs,
     cut_into_bins,
+    most_in_memory,
     n_bins_for,
     solve_bins,
     solve_depth_two,
@@ -180,6 +181,7 @@ class DepthThreeSearch:
         self._is_proving = False
         if samples.n_features == 0:
             return
+        most_bins = min(most_bins, most_in_memory(samples.n_features))
         bins = cut_into_bins(samples, n_bins_for(samples.n_samples, most_bins))
         pairs = all_pairs(samples.n_features)
         for f in range(samples.n_features):

@@ -35,9 +35,9 @@ from horizontree.threads import Map
 
 MOST_BINS = 128
 _SAMPLES_PER_BIN = 16
-_COARSE_BINS = 32
+_COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are screened
+_MANY_FEATURES = 12  # from here on
 _MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
-_MANY_FEATURES = 12  # from here on pairs are screened over coarse bins first
 _PAIRS_PER_TASK = LANES
 
 
@@ -240,27 +240,22 @@ def solve_depth_two(
     if samples.is_pure or samples.n_features == 0 or best.cost == 0:
         return best
     columns = np.arange(samples.n_features)
-    pairs = None
+    pairs = all_pairs(samples.n_features)
     last = np.cumsum(samples.class_counts)
-    while True:
-        n_features = samples.n_features
-        is_coarse = pairs is None and (n_features >= _MANY_FEATURES or below is not None)
-        most = min(_COARSE_BINS if is_coarse else most_bins, _MOST_COUNTS // n_features**2)
-        bins = cut_into_bins(samples, max(2, most))
+    for most in _passes(samples.n_features, most_bins, is_limited=below is not None):
+        bins = cut_into_bins(samples, min(most, most_in_memory(samples.n_features)))
         binned = solve_bins(bins, last - samples.class_counts, last, objective, run, pairs)
         if binned.cost < best.cost:
             n_left = int(bins.left_of[binned.feature, binned.boundary])
             best = DepthTwo(binned.cost, int(columns[binned.feature]), n_left)
         if binned.bound >= best.cost:
             return best
-        if not is_coarse:
-            break
-        pairs = all_pairs(n_features)
-        pairs = pairs[binned.bounds_of(pairs, bins, objective) < best.cost]
-        kept, numbers = np.unique(pairs, return_inverse=True)
-        pairs = numbers.reshape(pairs.shape)
-        samples = samples.with_features(kept)
-        columns = columns[kept]
+        if most < most_bins:
+            pairs = pairs[binned.bounds_of(pairs, bins, objective) < best.cost]
+            kept, numbers = np.unique(pairs, return_inverse=True)
+            pairs = numbers.reshape(pairs.shape)
+            samples = samples.with_features(kept)
+            columns = columns[kept]
     if not closes or stops():
         return replace(best, is_exact=False)
     position = np.empty(samples.order.shape, dtype=np.int32)
@@ -272,6 +267,24 @@ def solve_depth_two(
         objective.split_cost, objective.min_samples_leaf, best.cost,
     )  # fmt: skip
     return best if feature < 0 else DepthTwo(cost, int(columns[feature]), n_left)
+
+
+def _passes(n_features: int, most_bins: int, *, is_limited: bool) -> list[int]:
+    """Return the number of bins of each pass over the pairs of features.
+
+    Pairs that a limit, or the best tree so far, rules out in one pass are not in the next.
+    """
+    if n_features >= _MANY_FEATURES:
+        screens = _COARSE_BINS
+    else:
+        screens = _COARSE_BINS[-1:] if is_limited else ()
+    most = min(most_bins, most_in_memory(n_features))
+    return [few for few in screens if 2 * few <= most] + [most_bins]
+
+
+def most_in_memory(n_features: int) -> int:
+    """Return for how many bins of each feature there is room."""
+    return max(2, _MOST_COUNTS // n_features**2)
 
 
 def grow_depth_two(
