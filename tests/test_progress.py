@@ -27,14 +27,14 @@ def clock(monkeypatch):
 def test_a_terminal_shows_one_line_that_is_drawn_again(clock):
     line = ProgressLine("DEOCT", 2, stream := Terminal())
     clock[0] += 1
-    line.update("moving horizon", 3, 6, 9)
+    line.update("nodes, depth 2", 3, 6, 9, 6)
     clock[0] += 1
-    line.update("moving horizon", 6, 6, None)
+    line.update("nodes, depth 3", 6, 6, None, None)
     line.close("done")
     first, second, last = stream.getvalue().split("\r\x1b[K")[1:]
     half = "█" * 5 + "·" * 5
-    assert first == f"DEOCT {half} 3/6 nodes, moving horizon, cost 4.5, 1.0 s"
-    assert second == f"DEOCT {'█' * 10} 6/6 nodes, moving horizon, 2.0 s"
+    assert first == f"DEOCT {half} 3/6 nodes, depth 2, cost 4.5, bound 3.0, gap 33.3%, 1.0 s"
+    assert second == f"DEOCT {'█' * 10} 6/6 nodes, depth 3, 2.0 s"
     assert last == "DEOCT: done\n"
 
 
@@ -43,16 +43,16 @@ def test_the_line_is_not_drawn_more_often_than_it_can_be_read(clock, stream, pau
     line = ProgressLine("CART", 1, written := stream())
     for step in range(1, 9):
         clock[0] = 100 + step * pause / 4 + 1e-6
-        line.update("", step, 8, None)
+        line.update("", step, 8, None, None)
     assert written.getvalue().count("CART") == 2
 
 
 def test_a_log_gets_whole_lines(clock):
     line = ProgressLine("CART", 1, log := io.StringIO())
     clock[0] += 11
-    line.update("growing", 0, 0, None)
+    line.update("nodes", 0, 0, None, None)
     line.close("5 errors")
-    assert log.getvalue() == f"CART {'·' * 10} 0/0 nodes, growing, 11.0 s\nCART: 5 errors\n"
+    assert log.getvalue() == f"CART {'·' * 10} 0/0 nodes, 11.0 s\nCART: 5 errors\n"
 
 
 @pytest.mark.parametrize("kind", KINDS)

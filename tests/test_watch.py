@@ -138,5 +138,5 @@ def test_progress_is_passed_on():
             told.append(news)
 
     Watch(reporter=Reporter()).report("moving horizon", 1, 3)
-    assert told == [("moving horizon", 1, 3, None)]
+    assert told == [("moving horizon", 1, 3, None, None)]
     Watch().report("moving horizon", 1, 3)

@@ -34,7 +34,7 @@ class ProgressLine:
         self.is_terminal = is_terminal(self.stream)
         self.lock = threading.Lock()
 
-    def update(self, phase: str, done: int, total: int, cost: int | None) -> None:
+    def update(self, what: str, done: int, total: int, cost: int | None, bound: int | None) -> None:
         """Show the state; a log gets at most one line in ten seconds."""
         with self.lock:
             now = time.monotonic()
@@ -43,9 +43,12 @@ class ProgressLine:
             self.shown = now
             filled = _WIDTH * done // max(total, 1)
             bar = "█" * filled + "·" * (_WIDTH - filled)
-            text = f"{self.name} {bar} {done}/{total} nodes, {phase}"
+            text = f"{self.name} {bar} {done}/{total} {what}"
             if cost is not None:
                 text += f", cost {round(cost / self.cost_scale, 2):,}"
+            if cost is not None and bound is not None:
+                gap = (cost - bound) / cost if cost else 0.0
+                text += f", bound {round(bound / self.cost_scale, 2):,}, gap {gap:.1%}"
             self._write(f"{text}, {now - self.started:.1f} s")
 
     def close(self, summary: str) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
-from horizontree.search.bounds import unavoidable_cost
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
 
@@ -138,8 +137,5 @@ class HorizonTreeClassifier(BaseTreeClassifier):
             )  # fmt: skip
             tree = search.search(samples, tree)
             n_decided += search.n_decided
-        found = problem.tree_of(tree)
         bound = objective.bound_from(search.bound)
-        if problem.cost_of(found) > bound:  # not proven: promise what can be promised
-            bound = max(bound, unavoidable_cost(samples, objective))
-        return Found(trees=[found], n_iter=n_decided, bound=bound)
+        return Found(trees=[problem.tree_of(tree)], n_iter=n_decided, bound=bound)

@@ -10,6 +10,8 @@ enough. What is left is halved until all its roots can be searched cut by cut, a
          low         high        in between: they join one by one as the root moves
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -315,6 +317,137 @@ def _most_errors(limit, split_cost):
     return (limit - split_cost + COST_SCALE - 1) // COST_SCALE
 
 
+class _Problem(NamedTuple):
+    """What is known of the samples and their bins, as `close` is given it."""
+
+    order: np.ndarray
+    position: np.ndarray
+    class_of: np.ndarray
+    codes: np.ndarray
+    n_bins: np.ndarray
+    left_of: np.ndarray
+    is_open: np.ndarray
+    members: np.ndarray
+    starts: np.ndarray
+    found: np.ndarray
+    errors: np.ndarray
+    costs: np.ndarray
+
+
+class _Workspace(NamedTuple):
+    """What is worked out of one interval of roots after the other."""
+
+    hoped: np.ndarray  # [side, g]  what a split of g costs at least
+    matters: np.ndarray  # [g]  whether that is low enough
+    counts: np.ndarray  # [side, g, class, bin]
+    cuts: np.ndarray  # [side, g, i]  promising ones, the last position below each
+    n_cuts: np.ndarray  # [side, g]
+    cheapest: np.ndarray  # [side]  what it costs at least
+    below: np.ndarray  # [class]
+    above: np.ndarray  # [class]
+    scratch: np.ndarray
+
+
+@njit(nogil=True, cache=True)
+def _make_workspace(n_features, n, n_classes, most_bins):
+    return _Workspace(
+        np.empty((2, n_features), np.int64),
+        np.empty(n_features, np.bool_),
+        np.empty((2, n_features, n_classes, most_bins), np.int32),
+        np.empty((2, n_features, n), np.int32),
+        np.empty((2, n_features), np.int64),
+        np.empty(2, np.int64),
+        np.empty(n_classes, np.int64),
+        np.empty(n_classes, np.int64),
+        np.empty(n, np.int64),
+    )
+
+
+@njit(nogil=True, cache=True)
+def _hope(problem, work, f, b, end, split_cost):
+    """Note what each feature may cost at least on either side of roots in bin ``b`` of ``f``."""
+    n = problem.order.shape[1]
+    for side in range(2):
+        at = b if side == 0 else end
+        size = problem.left_of[f, b] if side == 0 else n - problem.left_of[f, end]
+        for g in range(problem.order.shape[0]):
+            wrong = max(0, size - max(0, problem.found[f, g, 1, side, at]))
+            work.hoped[side, g] = split_cost + wrong * COST_SCALE
+
+
+@njit(nogil=True, cache=True)
+def _list_cuts(problem, work, f, g, low, high, side, limit, split_cost):
+    """List the promising cuts of one feature on one side; return what it costs at least."""
+    p, w = problem, work
+    w.n_cuts[side, g], fewest = _promising_cuts(
+        p.order[g], p.n_bins[g], p.left_of[g], p.is_open[g], p.position[f], p.class_of,
+        w.counts[side, g], low, high, side, _most_errors(limit, split_cost),
+        w.below, w.above, w.scratch, w.cuts[side, g],
+    )  # fmt: skip
+    return split_cost + fewest * COST_SCALE
+
+
+@njit(nogil=True, cache=True)
+def _find_cuts(problem, work, f, b, end, low, high, best, split_cost):
+    """List the cuts that may make a tree cheaper than ``best`` with a root from low to high.
+
+    Returns the number of cuts times roots; -1 when there is no such tree.
+    """
+    p, w = problem, work
+    n_features = p.order.shape[0]
+    w.cheapest[1] = p.costs[1, f, 1, end]
+    for side in range(2):
+        limit = best - split_cost - w.cheapest[1 - side]
+        for g in range(n_features):
+            w.matters[g] = w.hoped[side, g] < limit
+        _count_side(
+            p.order[f], p.class_of, p.codes, p.n_bins, p.left_of, p.members, p.starts, f, b,
+            low if side == 0 else high, side, w.matters, w.counts[side],
+        )  # fmt: skip
+        w.cheapest[side] = p.errors[f, side, b if side == 0 else end] * COST_SCALE
+        for g in range(n_features):
+            w.n_cuts[side, g] = 0
+            if w.matters[g]:
+                cost = _list_cuts(p, w, f, g, low, high, side, limit, split_cost)
+                w.cheapest[side] = min(w.cheapest[side], cost)
+        if w.cheapest[side] >= limit:
+            return -1
+    n_cuts = 0
+    limit = best - split_cost - w.cheapest[1]
+    for g in range(n_features):
+        if w.n_cuts[0, g] > 0:  # once more, now that the other side is known better
+            _list_cuts(p, w, f, g, low, high, 0, limit, split_cost)
+        n_cuts += w.n_cuts[0, g] + w.n_cuts[1, g]
+    return n_cuts * (high - low)
+
+
+@njit(nogil=True, cache=True)
+def _search_roots(problem, work, f, b, low, high, split_cost, min_samples_leaf, best):
+    """Return the cheapest root from ``low`` to ``high``: cost and root, or ``best`` and -1."""
+    p, w = problem, work
+    n_features, n = p.order.shape
+    fewest = np.full((2, high - low + 1), n, np.int64)
+    for side in range(2):
+        for g in range(n_features):
+            if w.n_cuts[side, g] > 0:
+                _search_strip(
+                    p.order[f], p.order[g], p.n_bins[g], p.left_of[g], p.position[f],
+                    p.position[g], p.class_of, w.counts[side, g], low, high, side,
+                    min_samples_leaf, w.cuts[side, g, : w.n_cuts[side, g]], fewest[side],
+                )  # fmt: skip
+    left, right = w.below, w.above
+    for k in range(left.shape[0]):
+        left[k] = p.starts[f, k, b] - p.starts[f, k, 0]
+        right[k] = p.starts[f, k, p.n_bins[f]] - p.starts[f, k, b]
+    for j in range(p.left_of[f, b], low):
+        k = p.class_of[p.order[f, j] & SAMPLE]
+        left[k] += 1
+        right[k] -= 1
+    return _best_in_strip(
+        p.order[f], p.class_of, left, right, low, high, fewest, split_cost, min_samples_leaf, best
+    )
+
+
 @njit(nogil=True, cache=True)
 def close(
     order, position, class_of, codes, n_bins, left_of, is_open, members, starts, found, errors,
@@ -327,23 +460,15 @@ def close(
     cost, feature, n_left
         ``below, -1, 0`` when no tree of depth two with a split is cheaper.
     """
-    n_features, n = order.shape
-    n_classes = starts.shape[1]
+    problem = _Problem(
+        order, position, class_of, codes, n_bins, left_of, is_open, members, starts, found,
+        errors, costs,
+    )  # fmt: skip
+    work = _make_workspace(order.shape[0], order.shape[1], starts.shape[1], is_open.shape[1])
     interval = np.empty((n_bins.sum(), 2), np.int64)
     bound = np.empty(n_bins.sum(), np.int64)
     n_intervals = _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound)
     best, best_f, best_left = below, -1, 0
-    hoped = np.empty((2, n_features), np.int64)
-    matters = np.empty(n_features, np.bool_)
-    counts = np.empty((2, n_features, n_classes, is_open.shape[1]), np.int32)
-    below_cut = np.empty(n_classes, np.int64)
-    above_cut = np.empty(n_classes, np.int64)
-    left = np.empty(n_classes, np.int64)
-    right = np.empty(n_classes, np.int64)
-    scratch = np.empty(n, np.int64)
-    cuts = np.empty((2, n_features, n), np.int32)
-    n_cuts = np.empty((2, n_features), np.int64)
-    cheapest = np.empty(2, np.int64)
     stack = np.empty((64, 2), np.int64)
     for i in np.argsort(bound[:n_intervals], kind="mergesort"):
         if bound[i] >= best:
@@ -351,82 +476,24 @@ def close(
         f = interval[i, 0]
         b = interval[i, 1]
         end = b + 1 if is_open[f, b] else b
-        for side in range(2):
-            at = b if side == 0 else end
-            size = left_of[f, b] if side == 0 else n - left_of[f, end]
-            for g in range(n_features):
-                wrong = max(0, size - max(0, found[f, g, 1, side, at]))
-                hoped[side, g] = split_cost + wrong * COST_SCALE
-        stack[0, 0] = left_of[f, b]
-        stack[0, 1] = left_of[f, end]
+        _hope(problem, work, f, b, end, split_cost)
+        stack[0, 0], stack[0, 1] = left_of[f, b], left_of[f, end]
         height = 1
         while height > 0:
             height -= 1
-            low = stack[height, 0]
-            high = stack[height, 1]
-            cheapest[1] = costs[1, f, 1, end]
-            can_be_best = True
-            for side in range(2):
-                at = b if side == 0 else end
-                limit = best - split_cost - cheapest[1 - side]
-                for g in range(n_features):
-                    matters[g] = hoped[side, g] < limit
-                _count_side(
-                    order[f], class_of, codes, n_bins, left_of, members, starts, f, b,
-                    low if side == 0 else high, side, matters, counts[side],
-                )  # fmt: skip
-                cheapest[side] = errors[f, side, at] * COST_SCALE
-                for g in range(n_features):
-                    n_cuts[side, g] = 0
-                    if matters[g]:
-                        n_cuts[side, g], fewest_errors = _promising_cuts(
-                            order[g], n_bins[g], left_of[g], is_open[g], position[f], class_of,
-                            counts[side, g], low, high, side, _most_errors(limit, split_cost),
-                            below_cut, above_cut, scratch, cuts[side, g],
-                        )  # fmt: skip
-                        cost = split_cost + fewest_errors * COST_SCALE
-                        cheapest[side] = min(cheapest[side], cost)
-                if cheapest[side] >= limit:
-                    can_be_best = False
-                    break
-            if not can_be_best:
+            low, high = stack[height, 0], stack[height, 1]
+            strip_work = _find_cuts(problem, work, f, b, end, low, high, best, split_cost)
+            if strip_work < 0:
                 continue
-            work = 0
-            limit = best - split_cost - cheapest[1]
-            for g in range(n_features):
-                if n_cuts[0, g] > 0:  # once more, now that the other side is known better
-                    n_cuts[0, g], _ = _promising_cuts(
-                        order[g], n_bins[g], left_of[g], is_open[g], position[f], class_of,
-                        counts[0, g], low, high, 0, _most_errors(limit, split_cost),
-                        below_cut, above_cut, scratch, cuts[0, g],
-                    )  # fmt: skip
-                work += (n_cuts[0, g] + n_cuts[1, g]) * (high - low)
-            middle = _middle_cut(order[f], low, high) if work > STRIP_WORK else -1
+            middle = _middle_cut(order[f], low, high) if strip_work > STRIP_WORK else -1
             if middle > 0:
                 stack[height, 0], stack[height, 1] = low, middle
                 stack[height + 1, 0], stack[height + 1, 1] = middle, high
                 height += 2
                 continue
-            fewest = np.full((2, high - low + 1), n, np.int64)
-            for side in range(2):
-                for g in range(n_features):
-                    if n_cuts[side, g] > 0:
-                        _search_strip(
-                            order[f], order[g], n_bins[g], left_of[g], position[f], position[g],
-                            class_of, counts[side, g], low, high, side, min_samples_leaf,
-                            cuts[side, g, : n_cuts[side, g]], fewest[side],
-                        )  # fmt: skip
-            for k in range(n_classes):
-                left[k] = starts[f, k, b] - starts[f, k, 0]
-                right[k] = starts[f, k, n_bins[f]] - starts[f, k, b]
-            for j in range(left_of[f, b], low):
-                k = class_of[order[f, j] & SAMPLE]
-                left[k] += 1
-                right[k] -= 1
-            best, root = _best_in_strip(
-                order[f], class_of, left, right, low, high, fewest, split_cost, min_samples_leaf,
-                best,
-            )  # fmt: skip
+            best, root = _search_roots(
+                problem, work, f, b, low, high, split_cost, min_samples_leaf, best
+            )
             if root >= 0:
                 best_f, best_left = f, root
     return best, best_f, best_left

@@ -25,6 +25,8 @@ so the two ends of an interval of roots bound all roots inside.
          ──side_costs──► bounds of every root interval ──close──► the exact optimum
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -710,6 +712,115 @@ def purest_features(order, begin, end, class_of, n_classes, most):
     return np.sort(ranked[:n_chosen])
 
 
+class _Tables(NamedTuple):
+    """What the best binned tree of depth two of a node is found with; made once for all nodes."""
+
+    slot_of: np.ndarray  # [sample]  its row of the codes, class by class
+    first: np.ndarray  # [class]  rows of each class
+    last: np.ndarray
+    codes: np.ndarray
+    n_bins: np.ndarray
+    left_of: np.ndarray
+    is_open: np.ndarray
+    members: np.ndarray
+    starts: np.ndarray
+    pairs: np.ndarray
+    found: np.ndarray
+    errors: np.ndarray
+    purity: np.ndarray
+    costs: np.ndarray
+
+
+@njit(nogil=True, cache=True)
+def _make_tables(n_samples, n_features, n_classes, most_bins):
+    return _Tables(
+        np.empty(n_samples, np.int64),
+        np.empty(n_classes, np.int64),
+        np.empty(n_classes, np.int64),
+        np.empty((n_samples, n_features), np.uint8),
+        np.empty(n_features, np.int64),
+        np.empty((n_features, most_bins + 1), np.int64),
+        np.empty((n_features, most_bins), np.bool_),
+        np.empty((n_features, n_samples), np.uint32),
+        np.empty((n_features, n_classes, most_bins + 1), np.int64),
+        np.empty((n_features * (n_features + 1) // 2, 2), np.int64),
+        np.empty((n_features, n_features, 2, 2, most_bins + 1), np.int32),
+        np.empty((n_features, 2, most_bins + 1), np.int64),
+        np.empty((n_features, most_bins + 1), np.float64),
+        np.empty((2, n_features, 2, most_bins + 1), np.int64),
+    )
+
+
+@njit(nogil=True, cache=True)
+def _count_classes(order_f, begin, end, class_of, counts):
+    """Count the samples of each class; return the most."""
+    for k in range(counts.shape[0]):
+        counts[k] = 0
+    for j in range(begin, end):
+        counts[class_of[order_f[j] & SAMPLE]] += 1
+    most = 0
+    for k in range(counts.shape[0]):
+        most = max(most, counts[k])
+    return most
+
+
+@njit(nogil=True, cache=True)
+def _group_by_class(order_f, begin, end, class_of, counts, tables):
+    """Give the samples of a node their rows, those of one class one after the other."""
+    filled = 0
+    for k in range(counts.shape[0]):
+        tables.first[k] = filled
+        tables.last[k] = filled
+        filled += counts[k]
+    for j in range(begin, end):
+        sample = order_f[j] & SAMPLE
+        k = class_of[sample]
+        tables.slot_of[sample] = tables.last[k]
+        tables.last[k] += 1
+
+
+@njit(nogil=True, cache=True)
+def _list_pairs(n_features, pairs):
+    """List all pairs of features; return how many."""
+    n_pairs = 0
+    for f in range(n_features):
+        for g in range(f, n_features):
+            pairs[n_pairs, 0] = f
+            pairs[n_pairs, 1] = g
+            n_pairs += 1
+    return n_pairs
+
+
+@njit(nogil=True, cache=True)
+def _binned_root(
+    order, begin, end, class_of, counts, most_bins, most_features, split_cost, min_samples_leaf,
+    tables, work,
+):  # fmt: skip
+    """Return the root of the best binned tree of depth two of a node: feature, samples left."""
+    rows = purest_features(order, begin, end, class_of, counts.shape[0], most_features)
+    if rows.shape[0] == 0:
+        return -1, 0
+    t = tables
+    _group_by_class(order[0], begin, end, class_of, counts, t)
+    make_bins(
+        order, rows, begin, end, class_of, counts.shape[0], t.slot_of,
+        _n_quick_bins(end - begin, most_bins), t.codes, t.n_bins, t.left_of, t.is_open,
+    )  # fmt: skip
+    n_bins = t.n_bins[: rows.shape[0]]
+    pairs = t.pairs[: _list_pairs(rows.shape[0], t.pairs)]
+    group_by_bins(t.codes, t.first, t.last, n_bins, t.members, t.starts)
+    scan_pairs(
+        t.codes, n_bins, t.is_open, t.members, t.starts, min_samples_leaf, False, pairs, work,
+        t.found,
+    )  # fmt: skip
+    count_bins(t.starts, n_bins, t.left_of, t.errors, t.purity)
+    side_costs(t.found, t.left_of, n_bins, t.errors, split_cost, 1, t.costs)
+    _, f, b = best_root(t.costs, t.left_of, n_bins, t.purity, split_cost, min_samples_leaf)
+    if f < 0:
+        return -1, 0
+    return rows[f], t.left_of[f, b]
+
+
 @njit(nogil=True, cache=True)
 def complete(
     order, class_of, n_classes, depth, most_bins, most_features, split_cost, min_samples_leaf, work
@@ -726,25 +837,10 @@ def complete(
         left, the left child (the right one is the next), and the errors as a leaf.
     """
     n = order.shape[1]
-    n_features = min(order.shape[0], most_features)
-    pairs = np.empty((n_features * (n_features + 1) // 2, 2), np.int64)
-    codes = np.empty((n, n_features), np.uint8)
-    members = np.empty((n_features, n), np.uint32)
-    starts = np.empty((n_features, n_classes, most_bins + 1), np.int64)
-    n_bins = np.empty(n_features, np.int64)
-    left_of = np.empty((n_features, most_bins + 1), np.int64)
-    is_open = np.empty((n_features, most_bins), np.bool_)
-    found = np.empty((n_features, n_features, 2, 2, most_bins + 1), np.int32)
-    errors = np.empty((n_features, 2, most_bins + 1), np.int64)
-    purity = np.empty((n_features, most_bins + 1), np.float64)
-    costs = np.empty((2, n_features, 2, most_bins + 1), np.int64)
-    slot_of = np.empty(n, np.int64)
+    tables = _make_tables(n, min(order.shape[0], most_features), n_classes, most_bins)
     is_left = np.empty(n, np.bool_)
     counts = np.zeros(n_classes, np.int64)
-    first = np.empty(n_classes, np.int64)
-    last = np.empty(n_classes, np.int64)
     scratch = np.empty(n, np.int64)
-
     nodes = np.full((2 ** (depth + 1), 4), -1, np.int64)
     begin_of = np.zeros(2 ** (depth + 1), np.int64)
     end_of = np.zeros(2 ** (depth + 1), np.int64)
@@ -758,67 +854,30 @@ def complete(
         for node in range(level_begin, level_end):
             begin = begin_of[node]
             end = end_of[node]
-            size = end - begin
-            for k in range(n_classes):
-                counts[k] = 0
-            for j in range(begin, end):
-                counts[class_of[order[0, j] & SAMPLE]] += 1
-            most = 0
-            for k in range(n_classes):
-                most = max(most, counts[k])
-            nodes[node, N_ERRORS] = size - most
-            if most == size or size < 2 * min_samples_leaf or level == depth:
+            most = _count_classes(order[0], begin, end, class_of, counts)
+            nodes[node, N_ERRORS] = end - begin - most
+            if most == end - begin or end - begin < 2 * min_samples_leaf or level == depth:
                 continue
             if level == depth - 1:
                 _, f, n_left = _best_stump(
                     order, begin, end, class_of, n_classes, min_samples_leaf, counts, scratch
                 )
             else:
-                filled = 0
-                for k in range(n_classes):
-                    first[k] = filled
-                    last[k] = filled
-                    filled += counts[k]
-                for j in range(begin, end):
-                    sample = order[0, j] & SAMPLE
-                    slot_of[sample] = last[class_of[sample]]
-                    last[class_of[sample]] += 1
-                rows = purest_features(order, begin, end, class_of, n_classes, most_features)
-                if rows.shape[0] == 0:
-                    continue
-                make_bins(
-                    order, rows, begin, end, class_of, n_classes, slot_of,
-                    _n_quick_bins(size, most_bins), codes, n_bins, left_of, is_open,
+                f, n_left = _binned_root(
+                    order, begin, end, class_of, counts, most_bins, most_features, split_cost,
+                    min_samples_leaf, tables, work,
                 )  # fmt: skip
-                n_pairs = 0
-                for f in range(rows.shape[0]):
-                    for g in range(f, rows.shape[0]):
-                        pairs[n_pairs, 0] = f
-                        pairs[n_pairs, 1] = g
-                        n_pairs += 1
-                here = n_bins[: rows.shape[0]]
-                group_by_bins(codes, first, last, here, members, starts)
-                scan_pairs(
-                    codes, here, is_open, members, starts, min_samples_leaf, False,
-                    pairs[:n_pairs], work, found,
-                )  # fmt: skip
-                count_bins(starts, here, left_of, errors, purity)
-                side_costs(found, left_of, here, errors, split_cost, 1, costs)
-                _, f, b = best_root(costs, left_of, here, purity, split_cost, min_samples_leaf)
-                n_left = left_of[f, b]
-                f = rows[f] if f >= 0 else f
             if f < 0:
                 continue
+            middle = begin + n_left
             for j in range(begin, end):
-                is_left[order[f, j] & SAMPLE] = j - begin < n_left
-            _divide(order, begin, end, is_left, target, begin + n_left)
+                is_left[order[f, j] & SAMPLE] = j < middle
+            _divide(order, begin, end, is_left, target, middle)
             nodes[node, FEATURE] = f
-            nodes[node, CUT_SAMPLE] = order[f, begin + n_left - 1] & SAMPLE
+            nodes[node, CUT_SAMPLE] = order[f, middle - 1] & SAMPLE
             nodes[node, LEFT] = n_nodes
-            begin_of[n_nodes] = begin
-            end_of[n_nodes] = begin + n_left
-            begin_of[n_nodes + 1] = begin + n_left
-            end_of[n_nodes + 1] = end
+            begin_of[n_nodes], end_of[n_nodes] = begin, middle
+            begin_of[n_nodes + 1], end_of[n_nodes + 1] = middle, end
             n_nodes += 2
         level_begin = level_end
         order, target, spare = target, spare, target  # the caller's order stays as it is

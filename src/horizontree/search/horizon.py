@@ -26,7 +26,8 @@ from hashlib import blake2b
 import numpy as np
 
 from horizontree.encoding import SampleSet
-from horizontree.objective import COST_SCALE, Objective
+from horizontree.objective import Objective
+from horizontree.search.bounds import unavoidable_cost
 from horizontree.search.candidates import Root, Trial, complete_roots, completed, narrowed
 from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
@@ -125,20 +126,23 @@ class HorizonSearch:
         if self.max_depth <= _EXACT_DEPTH:
             leaf = self.objective.leaf_cost(samples.class_counts)
             root = _Node(samples, self.max_depth, None, leaf)
-            self.bound = leaf
             self.n_decided = 1
             self.watch.should_stop()  # asked, so that an interrupt does not lose the tree
             if samples.n_features > 0:
                 self._solve_block(root, None, self.run)
+            else:
+                self.bound = leaf
             if root.cost > self.bound:  # the time was up
                 self._take(root, self._greedy(samples))
+                self.bound = unavoidable_cost(samples, self.objective)
             return root.tree()
         starts = [start] if start is not None else self._first_trees(samples)
         costs = [cost_of(tree, samples, self.objective) for tree in starts]
         cost = min(costs)
         root = _Node(samples, self.max_depth, starts[costs.index(cost)], cost)
         self._cost = cost
-        self.watch.report("depth 0", 0, 1, cost)
+        self.bound = unavoidable_cost(samples, self.objective)
+        self._report("nodes, depth 0", 0, 1, cost)
         self._grow(root, self.run)
         if self.max_depth <= self.horizon:
             return root.tree()
@@ -146,11 +150,14 @@ class HorizonSearch:
         if self.watch.should_stop():
             return root.tree()
         n_passes = 1 if samples.n_samples > self.effort.most_rows else _MOST_PASSES
-        self.watch.report("last repair", 0, n_passes, root.cost)
+        self._report("passes of repair", 0, n_passes, root.cost)
         _, tree = self._repaired(root.tree(), samples, self.max_depth, n_passes)
         if samples.n_samples <= self.effort.most_rows:
             tree = self._perturbed(tree, samples)
         return tree
+
+    def _report(self, what: str, done: int, total: int, cost: int) -> None:
+        self.watch.report(what, done, total, cost, self.bound)
 
     def _first_trees(self, samples: SampleSet) -> list[Split | None]:
         """Return trees to start from: a completed one, and CART's."""
@@ -191,7 +198,7 @@ class HorizonSearch:
             self._cost += after - before
             level = self.max_depth - node.depth
             n_nodes = 2 ** max(1, self.max_depth - self.horizon + 1) - 1
-            self.watch.report(f"depth {level}", self.n_decided, n_nodes, self._cost)
+            self._report(f"nodes, depth {level}", self.n_decided, n_nodes, self._cost)
         return children
 
     def _split(self, node: _Node, run: Map) -> tuple[_Node, ...]:
@@ -287,7 +294,7 @@ class HorizonSearch:
         elif n_solves != 0:
             bound = self._search_depth_three(node, samples, n_solves, run)
         if node.parent is None and samples is node.samples:
-            self.bound = bound
+            self.bound = max(self.bound, bound)
 
     def _take(self, node: _Node, block: Split | None) -> None:
         """Make a tree the block of a node, if it is cheaper than the one that is there."""
@@ -313,17 +320,12 @@ class HorizonSearch:
                 break
             search.advance()
             if node.parent is None:
-                self._report_bound(search)
+                best, bound = search.best, max(self.bound, search.bound)
+                n_proven = 100 * bound // best if best else 100
+                self.watch.report("% proven", n_proven, 100, best, bound)
         if search.best_root is not None:
             self._take(node, search.tree())
         return min(search.bound, node.cost)
-
-    def _report_bound(self, search: DepthThreeSearch) -> None:
-        """Tell of the best tree, the bound, and the gap between them."""
-        best, bound = search.best, search.bound
-        gap = (best - bound) / best if best else 0.0
-        phase = f"bound {bound / COST_SCALE:,.0f}, gap {gap:.1%}"
-        self.watch.report(phase, round(100 * (1 - gap)), 100, best)
 
     # ------------------------------------------------------------------------- repair
 
@@ -352,7 +354,7 @@ class HorizonSearch:
                     _add_up_ancestors(node, self.objective)
             n_left -= len(chosen)
             n = self.effort.n_repairs
-            self.watch.report("repair", n - n_left, n, root.cost)
+            self._report("repairs", n - n_left, n, root.cost)
 
     def _can_be_tried(self, node: _Node, n_tried: dict[_Node, int]) -> bool:
         if node.cost == 0 or node.depth < self.horizon:
@@ -381,7 +383,7 @@ class HorizonSearch:
             costs = [cost_of(other, samples, self.objective) for other in found]
             best = found[costs.index(min(costs))]
             cost, tree = self._repaired(best, samples, self.max_depth)
-            self.watch.report("perturbation", trials.stop, n, cost)
+            self._report("perturbations", trials.stop, n, cost)
         return tree
 
     def _another(self, node: _Node) -> _Node | None:

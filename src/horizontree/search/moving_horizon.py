@@ -35,7 +35,7 @@ _WORTH_ALL_THREADS = 400_000
 
 def report_whole_tree(watch: Watch, max_depth: int, n_generations: int, cost: int) -> None:
     """Tell how far an evolution of the whole tree is; none of its nodes is done before the end."""
-    watch.report(f"generation {n_generations:,}", 0, 2**max_depth - 1, cost)
+    watch.report(f"nodes, generation {n_generations:,}", 0, 2**max_depth - 1, cost)
 
 
 @dataclass(eq=False)
@@ -168,7 +168,7 @@ class MovingHorizon:
     ) -> list[_Node]:
         """Split one node, attach the split, and return the children still to be decided."""
         n_nodes = 2**self.max_depth - 1
-        self.watch.report(f"depth {depth}", self.n_decided, n_nodes, self.best_cost)
+        self.watch.report(f"nodes, depth {depth}", self.n_decided, n_nodes, self.best_cost)
         samples = node.samples
         if self.watch.should_stop():
             node.attach(node.fallback)

@@ -14,8 +14,8 @@ from typing import Protocol
 class Reporter(Protocol):
     """Shows progress to somebody."""
 
-    def update(self, phase: str, done: int, total: int, cost: int | None) -> None:
-        """Show that ``done`` of ``total`` nodes are done, at a cost known so far."""
+    def update(self, what: str, done: int, total: int, cost: int | None, bound: int | None) -> None:
+        """Show that ``done`` of ``total`` of something are done; the best cost, and a bound."""
 
 
 class Watch:
@@ -36,7 +36,7 @@ class Watch:
         self._was_asked = False
         self._was_heard = False
         self._has_struck = False
-        self._last: tuple[str, int, int, int | None] | None = None
+        self._last: tuple[str, int, int, int | None, int | None] | None = None
 
     @property
     def status(self) -> str:
@@ -55,9 +55,16 @@ class Watch:
         self._was_heard = self._is_interrupted
         return self._was_heard or self._has_struck
 
-    def report(self, phase: str, done: int, total: int, cost: int | None = None) -> None:
+    def report(
+        self,
+        what: str,
+        done: int,
+        total: int,
+        cost: int | None = None,
+        bound: int | None = None,
+    ) -> None:
         """Tell the reporter."""
-        self._last = (phase, done, total, cost)
+        self._last = (what, done, total, cost, bound)
         if self._reporter is not None:
             self._reporter.update(*self._last)
 
