@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import naive
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search._repair_kernels import best_division
+from horizontree.search._repair_kernels import best_division, mark_correct
 from horizontree.search.cart import grow_cart
-from horizontree.search.repair import cost_of, repair
+from horizontree.search.repair import cost_of, flat, repair
 from horizontree.search.splits import build_tree
 from problems import small_data
 
@@ -26,6 +28,45 @@ def test_the_cost_of_a_tree_is_that_of_the_finished_tree(data, depth, objective)
     root = grow_cart(samples, max_depth=depth)
     tree = build_tree(root, X, y, n_classes, objective)
     assert cost_of(root, samples, objective) == objective.tree_cost(tree.n_errors, tree.n_splits)
+
+
+@pytest.mark.nojit
+@given(small_data(), st.integers(0, 4), OBJECTIVES, st.data())
+def test_the_cost_over_other_samples_is_that_of_the_finished_tree(data, depth, objective, more):
+    X, y = data
+    n_classes = int(y.max()) + 1
+    is_here = more.draw(arrays(np.bool_, len(y)))
+    root = grow_cart(rank_samples(X[is_here], y[is_here], n_classes), max_depth=depth)
+    tree = build_tree(root, X, y, n_classes, objective)
+    samples = rank_samples(X, y, n_classes)
+    assert cost_of(root, samples, objective) == objective.tree_cost(tree.n_errors, tree.n_splits)
+
+
+def classify(split, X, y, is_here, label):
+    """Return each row's class by a subtree whose leaves are labelled by the rows that are here."""
+    counts = np.bincount(y[is_here])
+    if counts.any():
+        label = counts.argmax()
+    out = np.full(len(y), label)
+    if split is not None:
+        goes_left = X[:, split.feature] <= split.cut
+        for side, below in ((goes_left, split.left), (~goes_left, split.right)):
+            out[side] = classify(below, X[side], y[side], is_here[side], label)
+    return out
+
+
+@pytest.mark.nojit
+@given(small_data(), st.integers(0, 4), st.data())
+def test_samples_are_correct_where_the_subtree_gives_them_their_class(data, depth, more):
+    X, y = data
+    y = np.sort(y)  # as the samples are
+    n_classes = int(y.max()) + 1
+    known, is_here = (more.draw(arrays(np.bool_, len(y))) for _ in range(2))
+    root = grow_cart(rank_samples(X[known], y[known], n_classes), max_depth=depth)
+    is_correct = np.empty(len(y), dtype=np.bool_)
+    rows = np.arange(len(y), dtype=np.int32)
+    mark_correct(X, rows, y, n_classes, is_here, 1, *flat(root), is_correct)
+    assert np.array_equal(is_correct, classify(root, X, y, is_here, 1) == y)
 
 
 @given(small_data(max_samples=20, max_features=3), st.integers(1, 4), OBJECTIVES)

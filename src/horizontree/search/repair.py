@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
-from horizontree.search._repair_kernels import best_division
+from horizontree.search._repair_kernels import best_division, mark_correct, pruned_cost
 from horizontree.search.cart import best_stump
 from horizontree.search.depth_two import grow_depth_two
 from horizontree.search.splits import Split
@@ -25,45 +25,29 @@ from horizontree.search.splits import Split
 
 def cost_of(tree: Split | None, samples: SampleSet, objective: Objective) -> int:
     """Return the cost of a tree, pruned, over some samples."""
-
-    def visit(split: Split | None, rows: NDArray[np.integer], labels: NDArray[np.integer]) -> int:
-        leaf = objective.leaf_cost(np.bincount(labels, minlength=samples.n_classes))
-        if split is None or leaf == 0:
-            return leaf
-        goes_left = samples.X[rows, split.feature] <= split.cut
-        n_left = int(np.count_nonzero(goes_left))
-        if n_left == 0:
-            return visit(split.right, rows, labels)
-        if n_left == len(rows):
-            return visit(split.left, rows, labels)
-        if min(n_left, len(rows) - n_left) < objective.min_samples_leaf:
-            return leaf
-        below = visit(split.left, rows[goes_left], labels[goes_left])
-        below += visit(split.right, rows[~goes_left], labels[~goes_left])
-        return min(leaf, objective.split_cost + below)
-
-    return visit(tree, samples.rows, samples.labels)
+    if tree is None:
+        return objective.leaf_cost(samples.class_counts)
+    feature, cut, children = flat(tree)
+    cost = pruned_cost(
+        samples.X, samples.rows, samples.labels, samples.n_classes, feature, cut, children,
+        objective.split_cost, objective.min_samples_leaf,
+    )  # fmt: skip
+    return int(cost)
 
 
-def _classified(
-    tree: Split | None, samples: SampleSet, is_here: NDArray[np.bool_], fallback: int
-) -> NDArray[np.intp]:
-    """Return the class that a subtree gives to every sample, labelled by those that are here."""
-    out = np.empty(samples.n_samples, dtype=np.intp)
-
-    def visit(split: Split | None, at: NDArray[np.intp], label: int) -> None:
-        counts = np.bincount(samples.labels[at[is_here[at]]], minlength=samples.n_classes)
-        if counts.any():
-            label = int(counts.argmax())
-        if split is None:
-            out[at] = label
-            return
-        goes_left = samples.X[samples.rows[at], split.feature] <= split.cut
-        visit(split.left, at[goes_left], label)
-        visit(split.right, at[~goes_left], label)
-
-    visit(tree, np.arange(samples.n_samples), fallback)
-    return out
+def flat(tree: Split | None) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """Lay a tree out for the kernels: feature, cut, children."""
+    nodes = [tree]
+    children = []
+    for node in nodes:  # grows on the way
+        if node is None:
+            children.append((-1, -1))
+        else:
+            children.append((len(nodes), len(nodes) + 1))
+            nodes += (node.left, node.right)
+    tests = [(-1, 0.0) if node is None else (node.feature, node.cut) for node in nodes]
+    feature, cut = zip(*tests, strict=True)
+    return np.array(feature, dtype=np.int64), np.array(cut), np.array(children, dtype=np.int64)
 
 
 def repair(
@@ -147,10 +131,14 @@ def _moved_split(tree: Split, samples: SampleSet, min_samples_leaf: int) -> tupl
     """Return the best split above the two subtrees of a node: feature, samples on the left."""
     goes_left = samples.X[samples.rows, tree.feature] <= tree.cut
     majority = int(samples.class_counts.argmax())
-    is_right = [
-        _classified(below, samples, is_here, majority) == samples.labels
-        for below, is_here in ((tree.left, goes_left), (tree.right, ~goes_left))
-    ]
-    gain = is_right[0].astype(np.int64) - is_right[1]
-    _, feature, n_left = best_division(samples.order, gain, min_samples_leaf)
-    return feature, n_left
+    is_correct = np.empty((2, samples.n_samples), dtype=np.bool_)
+    for side, below in enumerate((tree.left, tree.right)):
+        is_here = goes_left if side == 0 else ~goes_left
+        feature, cut, children = flat(below)
+        mark_correct(
+            samples.X, samples.rows, samples.labels, samples.n_classes, is_here, majority,
+            feature, cut, children, is_correct[side],
+        )  # fmt: skip
+    gain = is_correct[0].astype(np.int64) - is_correct[1]
+    _, best, n_left = best_division(samples.order, gain, min_samples_leaf)
+    return best, n_left
