@@ -32,6 +32,24 @@ def pack_order(columns, argsorted, order, n_distinct):
 
 
 @njit(nogil=True, cache=True)
+def number_kept(is_kept, rows, class_counts, new_index, kept_rows, kept_counts):
+    """Give numbers to the samples that are kept, -1 to others; list rows and count classes."""
+    n_kept = 0
+    sample = 0
+    for k in range(class_counts.shape[0]):
+        n_before = n_kept
+        for _ in range(class_counts[k]):
+            if is_kept[sample]:
+                new_index[sample] = n_kept
+                kept_rows[n_kept] = rows[sample]
+                n_kept += 1
+            else:
+                new_index[sample] = -1
+            sample += 1
+        kept_counts[k] = n_kept - n_before
+
+
+@njit(nogil=True, cache=True)
 def filter_order(order, new_index, out, n_distinct):
     """Keep the samples whose ``new_index`` is not negative, under that new number."""
     for f in range(order.shape[0]):

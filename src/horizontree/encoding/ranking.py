@@ -29,6 +29,7 @@ from horizontree.encoding._ranking_kernels import (
     filter_order,
     group_starts,
     mark_first,
+    number_kept,
     pack_order,
 )
 from horizontree.threads import Map
@@ -155,8 +156,10 @@ class SampleSet:
 
     def _subset(self, is_kept: NDArray[np.bool_], run: Map) -> SampleSet:
         n_kept = int(np.count_nonzero(is_kept))
-        new_index = np.where(is_kept, np.cumsum(is_kept, dtype=np.int32) - np.int32(1), -1)
-        new_index = new_index.astype(np.int32, copy=False)
+        new_index = np.empty(self.n_samples, dtype=np.int32)
+        rows = np.empty(n_kept, dtype=self.rows.dtype)
+        class_counts = np.empty_like(self.class_counts)
+        number_kept(is_kept, self.rows, self.class_counts, new_index, rows, class_counts)
         order = np.empty((self.n_features, n_kept), dtype=np.uint32)
         n_distinct = np.empty(self.n_features, dtype=np.int64)
 
@@ -167,8 +170,8 @@ class SampleSet:
             pass
         return SampleSet(
             X=self.X,
-            rows=self.rows[is_kept],
-            class_counts=np.bincount(self.labels[is_kept], minlength=self.n_classes),
+            rows=rows,
+            class_counts=class_counts,
             features=self.features,
             order=order,
             n_distinct=n_distinct,
