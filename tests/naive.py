@@ -100,7 +100,7 @@ def cart(
     """Grow the greedy tree recursively, trying every split afresh at every node."""
     if max_depth == 0 or len(np.unique(y)) == 1:
         return None
-    best = (-np.inf, -np.inf)
+    best: tuple[float, float] = (-1.0, -1.0)
     chosen: tuple[int, float] | None = None
     for f in range(X.shape[1]):
         for value in np.unique(X[:, f])[:-1]:
@@ -110,11 +110,7 @@ def cart(
                 continue
             gini = sum(float((side**2).sum()) / float(side.sum()) for side in sides)
             n_correct = float(sum(side.max() for side in sides))
-            score = {
-                "gini": (gini, 0.0),
-                "misclassification": (n_correct, gini),
-                "last split": (n_correct, -gini),
-            }[criterion]
+            score = (gini if criterion == "gini" else n_correct, gini)
             if score > best:  # equal scores: the first feature, the lowest threshold
                 best, chosen = score, (f, float(value))
     if chosen is None:

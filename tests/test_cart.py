@@ -18,7 +18,7 @@ from horizontree.search.splits import build_tree
 from problems import make_data, small_data
 
 WORD_EDGES = [1, 2, 63, 64, 65, 127, 128, 129]
-CRITERIA = ("gini", "misclassification", "last split")
+CRITERIA = ("gini", "misclassification")
 
 
 def both_ways(X, y, n_classes, **options):

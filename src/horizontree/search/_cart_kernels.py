@@ -18,7 +18,6 @@ SAMPLE = np.uint32((1 << 31) - 1)
 
 GINI = 0
 MISCLASSIFICATION = 1
-LAST_SPLIT = 2
 
 NO_SPLIT = -1
 
@@ -35,7 +34,7 @@ class Level(NamedTuple):
     squares: np.ndarray  # [node, side]  sum over classes of squared counts
     last_value: np.ndarray  # number of the value last seen in this node
     last_sample: np.ndarray  # sample last seen in this node
-    best_score: np.ndarray  # [node, 2]  criterion, then what breaks ties
+    best_score: np.ndarray  # [node, 2]  criterion, then gini to break ties
     best_feature: np.ndarray
     best_sample: np.ndarray  # the last sample on the left of the best split
     best_n_left: np.ndarray
@@ -87,8 +86,7 @@ def _n_correct(left, total, node):
 def _sweep(order_f, f, code, sorted_code, class_bits, level, criterion, min_samples_leaf):
     """Try every split of feature ``f`` at every node of the level.
 
-    Equal scores: the higher gini, or for a last split the lower one, because its errors are where
-    majorities are clear; equal again: the first feature, the lowest threshold.
+    Equal scores: the higher gini; equal again: the first feature, the lowest threshold.
     """
     # unpacked once: a tuple of arrays passed on at every step costs its reference counts
     total, n_samples, left, n_left, squares = level[:5]
@@ -111,14 +109,13 @@ def _sweep(order_f, f, code, sorted_code, class_bits, level, criterion, min_samp
             if below >= min_samples_leaf and above >= min_samples_leaf:
                 gini = squares[node, 0] / below + squares[node, 1] / above
                 score = gini
-                if criterion != GINI:
+                if criterion == MISCLASSIFICATION:
                     score = float(_n_correct(left, total, node))
-                second = -gini if criterion == LAST_SPLIT else gini
                 if score > best_score[node, 0] or (
-                    score == best_score[node, 0] and second > best_score[node, 1]
+                    score == best_score[node, 0] and gini > best_score[node, 1]
                 ):
                     best_score[node, 0] = score
-                    best_score[node, 1] = second
+                    best_score[node, 1] = gini
                     best_feature[node] = f
                     best_sample[node] = last_sample[node]
                     best_n_left[node] = below

@@ -9,7 +9,6 @@ from horizontree.search._cart_kernels import (
     CUT_SAMPLE,
     FEATURE,
     GINI,
-    LAST_SPLIT,
     LEFT,
     MISCLASSIFICATION,
     NO_SPLIT,
@@ -17,9 +16,9 @@ from horizontree.search._cart_kernels import (
 )
 from horizontree.search.splits import Split
 
-Criterion = Literal["gini", "misclassification", "last split"]
+Criterion = Literal["gini", "misclassification"]
 
-_CODES = {"gini": GINI, "misclassification": MISCLASSIFICATION, "last split": LAST_SPLIT}
+_CODES = {"gini": GINI, "misclassification": MISCLASSIFICATION}
 
 
 def grow_cart(
@@ -39,10 +38,9 @@ def grow_cart(
         Greatest depth; None for no limit.
     min_samples_leaf : int, default=1
         Fewest samples on either side of a split.
-    criterion : {"gini", "misclassification", "last split"}, default="gini"
-        What a split is scored by. With ``max_depth=1`` all but the first give the exact best
-        single split. Where several are: the purest for ``"misclassification"``, and for
-        ``"last split"`` the one whose errors are in leaves with clear majorities.
+    criterion : {"gini", "misclassification"}, default="gini"
+        What a split is scored by. With ``"misclassification"`` and ``max_depth=1`` the
+        result is the exact best single split.
 
     Returns
     -------
@@ -67,8 +65,11 @@ def grow_cart(
     return nodes[0]
 
 
-def best_stump(
-    samples: SampleSet, min_samples_leaf: int = 1, criterion: Criterion = "last split"
-) -> Split | None:
+def best_stump(samples: SampleSet, min_samples_leaf: int = 1) -> Split | None:
     """Return the exact best single split; None when nothing can be split."""
-    return grow_cart(samples, max_depth=1, min_samples_leaf=min_samples_leaf, criterion=criterion)
+    return grow_cart(
+        samples,
+        max_depth=1,
+        min_samples_leaf=min_samples_leaf,
+        criterion="misclassification",
+    )

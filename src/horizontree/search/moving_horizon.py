@@ -207,7 +207,7 @@ class MovingHorizon:
         if samples.is_pure or samples.n_samples <= min_samples_leaf or samples.n_features == 0:
             return None
         if depth_ahead == 1:
-            return best_stump(samples, min_samples_leaf, "misclassification")
+            return best_stump(samples, min_samples_leaf)
         warm_starts = list(node.subtrees.values())
         if "local-cart" in self.warm_starts:
             warm_starts.append(
