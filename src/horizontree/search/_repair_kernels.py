@@ -32,7 +32,7 @@ def _add_up(counts, children):
 
 
 @njit(nogil=True, cache=True)
-def pruned_cost(X, rows, class_of, n_classes, feature, cut, children, split_cost, min_samples_leaf):
+def tree_cost(X, rows, class_of, n_classes, feature, cut, children, split_cost, min_samples_leaf):
     """Return the cost of a tree without the splits that do not pay or are not allowed."""
     n_nodes = feature.shape[0]
     counts = np.zeros((n_nodes, n_classes), np.int64)

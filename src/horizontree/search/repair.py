@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
-from horizontree.search._repair_kernels import best_division, mark_correct, pruned_cost
+from horizontree.search._repair_kernels import best_division, mark_correct, tree_cost
 from horizontree.search.cart import best_stump
 from horizontree.search.depth_two import grow_depth_two
 from horizontree.search.splits import Split
@@ -28,7 +28,7 @@ def cost_of(tree: Split | None, samples: SampleSet, objective: Objective) -> int
     if tree is None:
         return objective.leaf_cost(samples.class_counts)
     feature, cut, children = flat(tree)
-    cost = pruned_cost(
+    cost = tree_cost(
         samples.X, samples.rows, samples.labels, samples.n_classes, feature, cut, children,
         objective.split_cost, objective.min_samples_leaf,
     )  # fmt: skip
