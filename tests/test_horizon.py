@@ -218,6 +218,15 @@ def test_five_hundred_features_are_no_trouble():
     assert deeper.n_errors_ <= CARTClassifier(4).fit(X, y).n_errors_
 
 
+@pytest.mark.parametrize("depth", [3, 4])
+def test_features_that_tell_nothing_by_themselves_are_found_among_many(depth):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 60))
+    y = (X[:, 17] > 0) ^ (X[:, 41] > 0) ^ (X[:, 5] > 1)
+    model = HorizonTreeClassifier(depth).fit(X, y)
+    assert model.n_errors_ == 0
+
+
 def test_a_time_limit_keeps_the_best_tree_so_far():
     X, y = load_breast_cancer(return_X_y=True)
     model = HorizonTreeClassifier(4, effort="thorough", time_limit=1e-6).fit(X, y)

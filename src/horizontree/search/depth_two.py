@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -302,3 +303,30 @@ def tree_of(found: DepthTwo, samples: SampleSet, objective: Objective) -> Split 
     stumps = [best_stump(side, objective.min_samples_leaf) for side in sides]
     cut = samples.value_at(found.feature, found.n_left - 1)
     return Split(int(samples.features[found.feature]), cut, *stumps)
+
+
+def grow_by_twos(samples: SampleSet, depth: int, objective: Objective) -> Split | None:
+    """Grow a tree of ``depth`` levels from best trees of depth two over bins."""
+    if samples.is_pure or samples.n_features == 0:
+        return None
+    if depth == 1:
+        return best_stump(samples, objective.min_samples_leaf)
+    tree = grow_depth_two(samples, objective, closes=False)
+    if depth == 2:
+        return tree
+    grow = partial(grow_by_twos, depth=depth - 2, objective=objective)
+    return _with_leaves(tree, samples, grow)
+
+
+def _with_leaves(
+    tree: Split | None, samples: SampleSet, grow: Callable[[SampleSet], Split | None]
+) -> Split | None:
+    """Grow something at every leaf of a tree."""
+    if tree is None:
+        return grow(samples)
+    left, right = samples.divide(tree.feature, tree.cut)
+    return replace(
+        tree,
+        left=_with_leaves(tree.left, left, grow),
+        right=_with_leaves(tree.right, right, grow),
+    )

@@ -31,7 +31,13 @@ from horizontree.search.bounds import unavoidable_cost
 from horizontree.search.candidates import Root, Trial, complete_roots, completed, narrowed
 from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
-from horizontree.search.depth_two import MOST_BINS, grow_depth_two, solve_depth_two, tree_of
+from horizontree.search.depth_two import (
+    MOST_BINS,
+    grow_by_twos,
+    grow_depth_two,
+    solve_depth_two,
+    tree_of,
+)
 from horizontree.search.effort import Effort
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
@@ -116,7 +122,7 @@ class HorizonSearch:
         self.n_decided = 0
         self._cost = 0  # of the whole tree, as far as it is known
         self._lock = threading.Lock()
-        self._grown: dict[bytes, Split | None] = {}  # trees of depth two, by their samples
+        self._grown: dict[tuple[bytes, bool], Split | None] = {}  # by samples and features
 
     def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
         """Search for the best tree over all samples, from a tree to start with if there is one.
@@ -144,14 +150,13 @@ class HorizonSearch:
         self.bound = unavoidable_cost(samples, self.objective)
         self._report("nodes, depth 0", 0, 1, cost)
         self._grow(root, self.run)
-        if self.max_depth <= self.horizon:
+        if root.cost == self.bound:
             return root.tree()
-        self._repair(root)
+        if self.max_depth > self.horizon:
+            self._repair(root)
         if self.watch.should_stop():
             return root.tree()
-        n_passes = 1 if samples.n_samples > self.effort.most_rows else _MOST_PASSES
-        self._report("passes of repair", 0, n_passes, root.cost)
-        _, tree = self._repaired(root.tree(), samples, self.max_depth, n_passes)
+        tree = self._finished(root.tree(), samples)
         if samples.n_samples <= self.effort.most_rows:
             tree = self._perturbed(tree, samples)
         return tree
@@ -160,13 +165,20 @@ class HorizonSearch:
         self.watch.report(what, done, total, cost, self.bound)
 
     def _first_trees(self, samples: SampleSet) -> list[Split | None]:
-        """Return trees to start from: a completed one, and CART's."""
+        """Return trees to start from: a completed one, CART's, one over all features."""
         few = samples.thinned(self.effort.most_rows)
         objective = self.objective.for_part(few.n_samples, samples.n_samples)
         _, tree = completed(few, self.max_depth, objective, self.effort)
         if self.max_depth <= self.horizon and few is samples:  # deeper trees: in the end
             _, tree = self._repaired(tree, samples, self.max_depth)
-        return [tree, self._greedy(samples)]
+        trees = [tree, self._greedy(samples)]
+        if self._looks_further(samples):
+            trees.append(grow_by_twos(few, self.max_depth, objective))
+        return trees
+
+    def _looks_further(self, samples: SampleSet) -> bool:
+        """Return whether features are left out on the way, and all of them looked at in the end."""
+        return self.effort.n_repairs > 0 and samples.n_features > self.effort.most_features
 
     def _greedy(self, samples: SampleSet) -> Split | None:
         """Return CART's tree."""
@@ -252,13 +264,12 @@ class HorizonSearch:
         """Return whether the best tree of depth two is wanted, not that over bins."""
         return samples.n_samples <= self.effort.most_exact_rows
 
-    def _grow_two(self, samples: SampleSet) -> Split | None:
+    def _grow_two(self, samples: SampleSet, over_all: bool = False) -> Split | None:
         """Return the best tree of depth two, within the effort; the same samples only once."""
-        key = blake2b(samples.rows.tobytes(), digest_size=16).digest()
+        key = blake2b(samples.rows.tobytes(), digest_size=16).digest(), over_all
         if key not in self._grown:
-            closes = self._closes(samples)
-            few = narrowed(samples, self.effort)
-            tree = grow_depth_two(few, self.objective, closes=closes)
+            few = samples if over_all else narrowed(samples, self.effort)
+            tree = grow_depth_two(few, self.objective, closes=self._closes(samples))
             self._grown[key] = tree
         return self._grown[key]
 
@@ -364,11 +375,26 @@ class HorizonSearch:
         return bool(node.trials)
 
     def _repaired(
-        self, tree: Split | None, samples: SampleSet, depth: int, most_passes: int = _MOST_PASSES
+        self,
+        tree: Split | None,
+        samples: SampleSet,
+        depth: int,
+        most_passes: int = _MOST_PASSES,
+        over_all: bool = False,
     ) -> tuple[int, Split | None]:
         """Repair a tree within the effort; return its cost and the tree."""
+        grow_two = partial(self._grow_two, over_all=over_all)
         stops = self.watch.should_stop
-        return repair(tree, samples, depth, self.objective, self._grow_two, most_passes, stops)
+        return repair(tree, samples, depth, self.objective, grow_two, most_passes, stops)
+
+    def _finished(self, tree: Split | None, samples: SampleSet) -> Split | None:
+        """Repair the whole tree, in the end over the features too that were left out so far."""
+        n_passes = 1 if samples.n_samples > self.effort.most_rows else _MOST_PASSES
+        self._report("passes of repair", 0, n_passes, cost_of(tree, samples, self.objective))
+        _, tree = self._repaired(tree, samples, self.max_depth, n_passes)
+        if self._looks_further(samples) and self._closes(samples):
+            _, tree = self._repaired(tree, samples, self.max_depth, over_all=True)
+        return tree
 
     def _perturbed(self, tree: Split | None, samples: SampleSet) -> Split | None:
         """Build parts of the finished tree anew, and repair it where that helped."""
