@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import numba
 import numpy as np
 import pytest
 from hypothesis import settings
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")  # see test_jax.py
 
 settings.register_profile("horizontree", deadline=None, derandomize=True, database=None)
 settings.load_profile("horizontree")

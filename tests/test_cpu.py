@@ -16,7 +16,7 @@ from horizontree.backends.cpu import MAX_RESIDENT_DEPTH, plan_memory
 from horizontree.encoding import SampleSet, rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search.differential_evolution import evolve_plainly
-from horizontree.search.genes import GENE_RANGE, GeneCode, random_genes
+from horizontree.search.genes import GENE_RANGE, random_genes
 from problems import make_samples, small_data
 
 TENTH = GENE_RANGE // 10
@@ -31,8 +31,7 @@ def settings_of(depth: int, generations: int = 15, crossover: int = TENTH, strea
 
 
 def plainly(samples: SampleSet, genes, objective: Objective, run: EvolutionSettings):
-    code = GeneCode.of(samples)
-    return evolve_plainly(samples, ReferenceBackend(), code, genes, objective, run, never)
+    return evolve_plainly(ReferenceBackend(), samples, genes, objective, run, never)
 
 
 def assert_same(ours: EvolvedPopulation, plain: EvolvedPopulation) -> None:
@@ -54,7 +53,7 @@ def assert_evolves_plainly(
     ours = CPUBackend(n_threads).evolve(samples, genes, objective, run, never)
     assert np.array_equal(genes, before)
     assert_same(ours, plainly(samples, genes, objective, run))
-    counts = ours.counter.count(ours.feature, ours.n_left)
+    counts = [ours.node_counts(i) for i in range(n)]
     expected = ReferenceBackend().load(samples, run.depth).count(ours.feature, ours.n_left)
     assert np.array_equal(counts, expected)
     return ours

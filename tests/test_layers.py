@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,16 @@ def test_only_kernel_files_compile(module):
 
 def test_the_optional_parts_are_not_imported_by_the_core():
     optional = {"polars", "pandas", "matplotlib", "jax", "dask"}
+    on_jax = {"horizontree.backends._jax_programs", "horizontree.backends.jax_backend"}
     for module, path in MODULES.items():
-        if top_of(module) not in ("cli", "demo"):
+        if top_of(module) not in ("cli", "demo") and module not in on_jax:
             assert not {name.split(".")[0] for name in imports_of(path)} & optional, module
+
+
+def test_the_parts_that_need_jax_are_imported_only_when_asked_for():
+    code = (
+        "import sys, horizontree; from sklearn.datasets import load_iris; "
+        "horizontree.HorizonTreeClassifier(2).fit(*load_iris(return_X_y=True)); "
+        "sys.exit('jax' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -49,6 +49,7 @@ WRONG_FOR_HORIZON_TREE = {
     "max_depth": (*NOT_COUNTS, 17, 10**6),
     "horizon": (0, 1, 4, 2.0, "3", "AUTO", None, True),
     "effort": ("slow", "Normal", None, 1),
+    "backend": (*WRONG_FOR_EVOLUTIONARY["backend"], "reference"),
     "time_limit": WRONG_FOR_EVOLUTIONARY["time_limit"],
     "random_state": WRONG_FOR_EVOLUTIONARY["random_state"],
 }
@@ -169,8 +170,9 @@ def test_a_horizon_beyond_the_tree_is_refused_with_the_limit():
 
 def test_an_unknown_backend_is_refused_with_the_known_ones():
     for kind in EVOLUTIONARY:
-        with pytest.raises(ValueError, match="backend must be one of 'auto', 'cpu', 'reference'"):
-            quick(kind, backend="jax").fit(X, Y)
+        known = "'auto', 'cpu', 'jax', 'reference'"
+        with pytest.raises(ValueError, match=f"backend must be one of {known}"):
+            quick(kind, backend="gpu").fit(X, Y)
 
 
 def test_an_unknown_warm_start_is_refused_with_the_known_ones():

@@ -274,7 +274,7 @@ def test_no_command_and_help(refusal_of: Callable[..., str], output_of: Callable
     assert "--target" in refusal_of("fit", "data.csv")
     assert "invalid choice: 'train'" in refusal_of("train")
     assert output_of("--version").startswith("horizontree ")
-    for command in ("fit", "predict", "evaluate", "show"):
+    for command in ("fit", "predict", "evaluate", "show", "doctor"):
         assert command in output_of("--help")
         assert "--json" in output_of(command, "--help")
 

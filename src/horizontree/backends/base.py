@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
+
+
+class DeviceError(RuntimeError):
+    """No device works, or its memory is too small; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,25 @@ class EvolutionSettings:
     generations: int
     crossover: int
     stream: int
+
+
+@dataclass(frozen=True, eq=False)
+class EvolutionTask:
+    """One run of differential evolution, ready to start.
+
+    Parameters
+    ----------
+    samples : SampleSet
+        The samples.
+    genes : int64 array of shape (n_individuals, n_genes)
+        The first generation.
+    settings : EvolutionSettings
+        Its numbers.
+    """
+
+    samples: SampleSet
+    genes: NDArray[np.int64]
+    settings: EvolutionSettings
 
 
 OnProgress = Callable[[int, int], None]
@@ -63,8 +86,8 @@ class EvolvedPopulation:
         The trees, as :class:`GeneCode` decodes them.
     cost : int64 array of shape (n_individuals,)
         Their costs.
-    counter : Counter
-        The samples, still loaded.
+    node_counts : callable
+        Returns the class counts of every node and leaf of one individual.
     n_generations : int
         Generations that were run.
     n_evaluations : int
@@ -74,7 +97,7 @@ class EvolvedPopulation:
     feature: NDArray[np.int64]
     n_left: NDArray[np.int64]
     cost: NDArray[np.int64]
-    counter: Counter
+    node_counts: Callable[[int], NDArray[np.int64]]
     n_generations: int
     n_evaluations: int
 
@@ -82,8 +105,9 @@ class EvolvedPopulation:
 class Backend(Protocol):
     """Loads samples and counts them.
 
-    A backend may also have a method ``evolve`` with the signature of
-    :class:`FastEvolution`; its result equals the plain evolution's.
+    A backend may also have a method ``evolve`` with the signature of :class:`FastEvolution`,
+    and ``evolve_together`` with that of :class:`LevelEvolution`; their results equal the plain
+    evolution's.
     """
 
     name: str
@@ -106,3 +130,35 @@ class FastEvolution(Protocol):
         on_progress: OnProgress = tell_nobody,
     ) -> EvolvedPopulation:
         """Evolve ``genes``; see ``search.differential_evolution``."""
+
+
+class LevelEvolution(Protocol):
+    """A backend's own way through the evolutions of all nodes of a level at once."""
+
+    def __call__(
+        self,
+        tasks: Sequence[EvolutionTask],
+        objective: Objective,
+        should_stop: Callable[[], bool],
+        on_progress: OnProgress = tell_nobody,
+    ) -> list[EvolvedPopulation]:
+        """Evolve all; they have the same depth, generations, crossover and population size."""
+
+
+class PairScanner(Protocol):
+    """A backend's own way to what all trees of depth two over bins get right."""
+
+    def __call__(
+        self,
+        codes: NDArray[np.uint8],
+        labels: NDArray[np.int32],
+        n_bins: NDArray[np.int64],
+        is_open: NDArray[np.bool_],
+        n_classes: int,
+        min_samples_leaf: int,
+    ) -> NDArray[np.int32] | None:
+        """Scan all pairs of features: the bins of each sample are ``codes[sample, feature]``.
+
+        Returns the table of ``search._pair_kernels.scan_pairs``, or None for samples that are
+        better left to the processor.
+        """

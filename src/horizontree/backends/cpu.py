@@ -264,11 +264,13 @@ class CPUBackend:
                 lambda n_run: on_progress(n_run - 1, int(population.cost[(n_run - 1) & 1].min())),
                 run,
             )
+        feature, n_left = population.feature, population.n_left
+        counter = CPUCounter(blocks, settings.depth)
         return EvolvedPopulation(
-            feature=population.feature,
-            n_left=population.n_left,
+            feature=feature,
+            n_left=n_left,
             cost=population.cost[(n_run - 1) & 1],
-            counter=CPUCounter(blocks, settings.depth),
+            node_counts=lambda i: counter.count(feature[i : i + 1], n_left[i : i + 1])[0],
             n_generations=n_run - 1,
             n_evaluations=int(population.evaluated.sum()),
         )

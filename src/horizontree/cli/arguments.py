@@ -31,7 +31,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"horizontree {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command")
-    for add in (_add_fit, _add_predict, _add_evaluate, _add_show):
+    for add in (_add_fit, _add_predict, _add_evaluate, _add_show, _add_doctor):
         add(commands)
     arguments = parser.parse_args(argv)
     if arguments.command is None:
@@ -77,6 +77,8 @@ def _add_fit(commands: _Commands[_Parser]) -> None:
     search.add_argument("--seed", type=_integer(0, 2**32 - 1), metavar="N",
                         help="same seed, same tree (default: 0)")  # fmt: skip
     search.add_argument("--jobs", type=_jobs, metavar="N", help="threads; -1 for all (default: 1)")
+    search.add_argument("--backend", choices=("auto", "cpu", "jax"),
+                        help="where to count; jax is for GPUs (default: auto)")  # fmt: skip
     result = fit.add_argument_group("the result")
     result.add_argument("--test-fraction", type=_fraction, default=0.0, metavar="F",
                         help="share of the rows held out to test the tree")  # fmt: skip
@@ -127,6 +129,18 @@ def _add_show(commands: _Commands[_Parser]) -> None:
     show.add_argument("model", metavar="MODEL", help="a model that fit saved")
     show.add_argument("--json", action="store_true", help="print one JSON object")
     show.set_defaults(run=_run_show)
+
+
+def _add_doctor(commands: _Commands[_Parser]) -> None:
+    doctor = commands.add_parser(
+        "doctor",
+        help="check the backends of this machine",
+        description="Which backends work here, whether they agree, and how fast they are.",
+        allow_abbrev=False,
+    )
+    doctor.add_argument("--quick", action="store_true", help="little data; a few seconds")
+    doctor.add_argument("--json", action="store_true", help="print one JSON object")
+    doctor.set_defaults(run=_run_doctor)
 
 
 # The commands import numba and scikit-learn; a mistyped option need not wait for them.
@@ -227,3 +241,9 @@ def _float(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def _run_doctor(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import doctor
+
+    doctor.run(arguments)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from horizontree.backends import DeviceError
 from horizontree.cli.arguments import DEFAULT_DEPTH, DEFAULT_SEED
 from horizontree.cli.console import (
     CommandError,
@@ -23,6 +24,7 @@ from horizontree.cli.console import (
     table,
 )
 from horizontree.cli.data_file import DataFile
+from horizontree.cli.devices import check_jax
 from horizontree.cli.evaluate import Comparison, compare
 from horizontree.cli.labels import Labels, as_text, read_labels
 from horizontree.cli.models import check_output, facts, tree_text
@@ -38,6 +40,7 @@ _PARAMETERS = {
     "time_limit": "time_limit",
     "seed": "random_state",
     "jobs": "n_jobs",
+    "backend": "backend",
 }
 """The estimator's parameter behind each option."""
 
@@ -75,6 +78,8 @@ def run(arguments: argparse.Namespace) -> None:
         check_output(arguments.output, arguments.data)
     estimator = _estimator(arguments, arguments.method)
     _check_options(estimator)
+    if arguments.backend == "jax":
+        check_jax()
     samples = _read(arguments)
     fitted = {}
     if arguments.method != "cart":
@@ -212,7 +217,7 @@ def _fit(estimator: Any, samples: Samples) -> Any:
     labels = samples.labels.to_array()[: samples.n_train]
     try:
         estimator.fit(samples.matrix[: samples.n_train], labels)
-    except ValueError as error:  # the estimators' own words for what they cannot do
+    except (ValueError, DeviceError) as error:  # their own words for what they cannot do
         raise CommandError(str(error)) from error
     return estimator.set_params(verbose=0)  # progress was for this run, not for the model
 

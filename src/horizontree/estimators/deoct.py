@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from horizontree.backends import get_backend
+from horizontree.backends import Backend
 from horizontree.estimators.base import Found, Problem
 from horizontree.estimators.evolutionary import EvolutionaryClassifier
 from horizontree.estimators.parameters import check_warm_starts, seed_of
@@ -44,7 +44,7 @@ class DEOCTClassifier(EvolutionaryClassifier):
         The seed. One seed, one tree, with any number of threads.
     n_jobs : int or None, default=None
         Threads; None is 1, -1 is all processors.
-    backend : {"auto", "cpu", "reference"}, default="auto"
+    backend : {"auto", "cpu", "jax", "reference"}, default="auto"
         What counts the samples.
     verbose : int, default=0
         1 shows progress on standard error.
@@ -116,10 +116,8 @@ class DEOCTClassifier(EvolutionaryClassifier):
         self.backend = backend
         self.verbose = verbose
 
-    def _search(self, problem: Problem) -> Found:
+    def _search_with(self, backend: Backend, problem: Problem) -> Found:
         samples, objective = problem.samples, problem.objective
-        backend = get_backend(self.backend, problem.n_threads)
-        self.backend_ = backend.name
         warm_starts = []
         if check_warm_starts(self.warm_starts, self._warm_start_names):
             warm_starts.append(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
-from horizontree.backends import BACKENDS
-from horizontree.estimators.base import BaseTreeClassifier
+from horizontree.backends import BACKENDS, Backend
+from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
+from horizontree.estimators.on_backend import search_on
 from horizontree.estimators.parameters import (
     check_choice,
     check_integer,
@@ -51,6 +53,16 @@ class EvolutionaryClassifier(BaseTreeClassifier):
         check_real("crossover", self.crossover, at_most=1.0)
         check_warm_starts(self.warm_starts, self._warm_start_names)
         check_choice("backend", self.backend, BACKENDS)
+
+    def _search(self, problem: Problem) -> Found:
+        found, self.backend_ = search_on(
+            self.backend, problem, lambda backend: self._search_with(backend, problem)
+        )
+        return found
+
+    @abstractmethod
+    def _search_with(self, backend: Backend, problem: Problem) -> Found:
+        """Search for trees with a backend."""
 
     def _evolution(self) -> Evolution:
         """Return the settings of the mode, with the user's own on top."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from horizontree.backends import Backend
 from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
+from horizontree.estimators.on_backend import search_on
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
@@ -13,6 +15,8 @@ DEEPEST = 16
 """Candidates are completed to the full depth: each level doubles the nodes."""
 
 DEEPEST_HORIZON = 3
+
+_BACKENDS = ("auto", "cpu", "jax")
 
 
 class HorizonTreeClassifier(BaseTreeClassifier):
@@ -46,6 +50,8 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         is 0. Nothing else is random.
     n_jobs : int or None, default=None
         Threads; None is 1, -1 is all processors.
+    backend : {"auto", "cpu", "jax"}, default="auto"
+        What counts the samples of large nodes. The tree is the same with each.
     verbose : int, default=0
         1 shows progress on standard error: the cost, the bound and the gap.
 
@@ -71,6 +77,8 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         Seconds.
     n_iter_ : int
         Nodes decided.
+    backend_ : str
+        The backend that was used.
 
     Examples
     --------
@@ -95,6 +103,7 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         time_limit: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        backend: str = "auto",
         verbose: int = 0,
     ) -> None:
         self.max_depth = max_depth
@@ -105,12 +114,14 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.backend = backend
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("max_depth", self.max_depth, at_least=1, at_most=DEEPEST)
         check_choice("effort", self.effort, EFFORTS)
+        check_choice("backend", self.backend, _BACKENDS)
         seed_of(self.random_state)
         self._horizon()
 
@@ -123,17 +134,24 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         return check_integer("horizon", self.horizon, at_least=2, at_most=DEEPEST_HORIZON)
 
     def _search(self, problem: Problem) -> Found:
+        found, self.backend_ = search_on(
+            self.backend, problem, lambda backend: self._search_with(backend, problem)
+        )
+        return found
+
+    def _search_with(self, backend: Backend, problem: Problem) -> Found:
         samples, objective = problem.samples, problem.objective
         max_depth, horizon = int(self.max_depth), self._horizon()
         efforts = [self.effort]
         if self.effort == "thorough" and max_depth > horizon:
             efforts = ["normal", "thorough"]  # a good tree soon, and one to start from
         seed = 0 if self.random_state is None else seed_of(self.random_state)
+        scanner = getattr(backend, "scan_pairs", None)
         tree, n_decided = None, 0
         for effort in efforts:
             search = HorizonSearch(
                 max_depth, horizon, objective.preferring_small_trees(), EFFORTS[effort],
-                problem.watch, problem.run, seed,
+                problem.watch, problem.run, seed, scanner,
             )  # fmt: skip
             tree = search.search(samples, tree)
             n_decided += search.n_decided

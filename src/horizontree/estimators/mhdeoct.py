@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from horizontree.backends import get_backend
+from horizontree.backends import Backend, get_backend
 from horizontree.estimators.base import Found, Problem
 from horizontree.estimators.evolutionary import EvolutionaryClassifier
 from horizontree.estimators.parameters import check_integer, check_warm_starts, seed_of
@@ -44,7 +44,7 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
         The seed. One seed, one tree, with any number of threads.
     n_jobs : int or None, default=None
         Threads; None is 1, -1 is all processors.
-    backend : {"auto", "cpu", "reference"}, default="auto"
+    backend : {"auto", "cpu", "jax", "reference"}, default="auto"
         What counts the samples.
     verbose : int, default=0
         1 shows progress on standard error.
@@ -130,12 +130,11 @@ class MHDEOCTClassifier(EvolutionaryClassifier):
             raise ValueError(f'horizon must be "auto" or an integer, got {self.horizon!r}.')
         return check_integer("horizon", self.horizon, at_least=1, at_most=self.max_depth)
 
-    def _search(self, problem: Problem) -> Found:
-        backend = get_backend(self.backend, problem.n_threads)
-        self.backend_ = backend.name
+    def _search_with(self, backend: Backend, problem: Problem) -> Found:
+        has_one_thread = backend.n_threads == 1
         search = MovingHorizon(
             backend=backend,
-            one_thread_backend=get_backend(self.backend, 1),
+            one_thread_backend=backend if has_one_thread else get_backend(backend.name, 1),
             max_depth=int(self.max_depth),
             horizon=self._horizon(),
             objective=problem.objective,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from horizontree.backends.base import PairScanner
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.search._pair_kernels import (
@@ -58,7 +59,12 @@ class Trial:
 
 
 def complete_roots(
-    samples: SampleSet, depth: int, objective: Objective, effort: Effort, run: Map = map
+    samples: SampleSet,
+    depth: int,
+    objective: Objective,
+    effort: Effort,
+    run: Map = map,
+    scanner: PairScanner | None = None,
 ) -> list[Trial]:
     """Complete promising roots to a tree of ``depth`` levels; return them, the cheapest first."""
     rows = _purest(samples, effort)
@@ -66,7 +72,7 @@ def complete_roots(
     bins = cut_into_bins(samples.with_features(rows), n_bins)
     last = np.cumsum(samples.class_counts)
     first = last - samples.class_counts
-    binned = solve_bins(bins, first, last, objective, run, with_hope=False)
+    binned = solve_bins(bins, first, last, objective, run, with_hope=False, scanner=scanner)
     few = samples.thinned(effort.most_rows)
     of_few = objective.for_part(few.n_samples, samples.n_samples)
     least = objective.min_samples_leaf

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from horizontree.backends.base import PairScanner
 from horizontree.encoding import SAMPLE, SampleSet
 from horizontree.objective import Objective
 from horizontree.search._closing_kernels import close
@@ -150,32 +151,26 @@ def solve_bins(
     pairs: NDArray[np.intp] | None = None,
     *,
     with_hope: bool = True,
+    scanner: PairScanner | None = None,
 ) -> BinnedDepthTwo:
     """Solve the binned problem of the samples ``first[k]`` to ``last[k]`` of each class.
 
     Only some ``pairs`` of features are looked at, if they are given. Without hope there are
-    no bounds.
+    no bounds. A ``scanner`` is another way to the same table of pairs, where it takes them.
     """
     n_features, n_classes = len(bins.n_bins), len(first)
     n_samples = int((last - first).sum())
     members = np.empty((n_features, n_samples), dtype=np.uint32)
     starts = np.empty((n_features, n_classes, bins.most + 1), dtype=np.int64)
     group_by_bins(bins.codes, first, last, bins.n_bins, members, starts)
-    shape = (n_features, n_features, 2, 2, bins.most + 1)
-    found = np.full(shape, NONE, dtype=np.int32)
     if pairs is None:
         pairs = all_pairs(n_features)
-
-    def scan(chunk: NDArray[np.intp]) -> None:
-        scan_pairs(
-            bins.codes, bins.n_bins, bins.is_open, members, starts,
-            min(objective.min_samples_leaf, n_samples), with_hope, chunk,
-            make_workspace(n_samples, n_classes), found,
-        )  # fmt: skip
-
-    size = len(pairs) if run is map else _PAIRS_PER_TASK
-    for _ in run(scan, [pairs[i : i + size] for i in range(0, len(pairs), size)]):
-        pass
+    least = min(objective.min_samples_leaf, n_samples)
+    found = None
+    if scanner is not None and n_samples == len(bins.codes):
+        found = _scanned(scanner, bins, last - first, least, pairs, with_hope)
+    if found is None:
+        found = _scan(bins, members, starts, least, pairs, with_hope, run)
     left_of = np.empty((n_features, bins.most + 1), dtype=np.int64)
     errors = np.empty((n_features, 2, bins.most + 1), dtype=np.int64)
     purity = np.empty(left_of.shape)
@@ -192,6 +187,54 @@ def solve_bins(
     return BinnedDepthTwo(
         cost, feature, boundary, bound, members, starts, found, left_of, errors, costs, purity
     )
+
+
+def _scan(
+    bins: Bins,
+    members: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    min_samples_leaf: int,
+    pairs: NDArray[np.intp],
+    with_hope: bool,
+    run: Map,
+) -> NDArray[np.int32]:
+    """Fill the table of pairs, some pairs a task."""
+    (n_features, n_samples), n_classes = members.shape, starts.shape[1]
+    found = np.full((n_features, n_features, 2, 2, bins.most + 1), NONE, dtype=np.int32)
+
+    def scan(chunk: NDArray[np.intp]) -> None:
+        scan_pairs(
+            bins.codes, bins.n_bins, bins.is_open, members, starts, min_samples_leaf, with_hope,
+            chunk, make_workspace(n_samples, n_classes), found,
+        )  # fmt: skip
+
+    size = len(pairs) if run is map else _PAIRS_PER_TASK
+    for _ in run(scan, [pairs[i : i + size] for i in range(0, len(pairs), size)]):
+        pass
+    return found
+
+
+def _scanned(
+    scanner: PairScanner,
+    bins: Bins,
+    class_counts: NDArray[np.int64],
+    min_samples_leaf: int,
+    pairs: NDArray[np.intp],
+    with_hope: bool,
+) -> NDArray[np.int32] | None:
+    """Let a scanner fill the table, and leave in it what was asked for."""
+    labels = np.repeat(np.arange(len(class_counts), dtype=np.int32), class_counts)
+    every = scanner(
+        bins.codes, labels, bins.n_bins, bins.is_open, len(class_counts), min_samples_leaf
+    )
+    if every is None:
+        return None
+    found = np.full(every.shape, NONE, dtype=np.int32)
+    f, g = pairs.T
+    n_kinds = 2 if with_hope else 1
+    found[f, g, :n_kinds] = every[f, g, :n_kinds]
+    found[g, f, :n_kinds] = every[g, f, :n_kinds]
+    return found
 
 
 @dataclass(frozen=True)
@@ -226,6 +269,7 @@ def solve_depth_two(
     closes: bool = True,
     stops: Callable[[], bool] = lambda: False,
     run: Map = map,
+    scanner: PairScanner | None = None,
 ) -> DepthTwo:
     """Find the cheapest tree of depth two, if it is cheaper than ``below``.
 
@@ -245,7 +289,8 @@ def solve_depth_two(
     last = np.cumsum(samples.class_counts)
     for most in _passes(samples.n_features, most_bins, is_limited=below is not None):
         bins = cut_into_bins(samples, min(most, most_in_memory(samples.n_features)))
-        binned = solve_bins(bins, last - samples.class_counts, last, objective, run, pairs)
+        first = last - samples.class_counts
+        binned = solve_bins(bins, first, last, objective, run, pairs, scanner=scanner)
         if binned.cost < best.cost:
             n_left = int(bins.left_of[binned.feature, binned.boundary])
             best = DepthTwo(binned.cost, int(columns[binned.feature]), n_left)
@@ -289,10 +334,15 @@ def most_in_memory(n_features: int) -> int:
 
 
 def grow_depth_two(
-    samples: SampleSet, objective: Objective, *, closes: bool = True
+    samples: SampleSet,
+    objective: Objective,
+    *,
+    closes: bool = True,
+    scanner: PairScanner | None = None,
 ) -> Split | None:
     """Return the best tree of depth two, None for a leaf; its last splits are exact."""
-    return tree_of(solve_depth_two(samples, objective, closes=closes), samples, objective)
+    found = solve_depth_two(samples, objective, closes=closes, scanner=scanner)
+    return tree_of(found, samples, objective)
 
 
 def tree_of(found: DepthTwo, samples: SampleSet, objective: Objective) -> Split | None:

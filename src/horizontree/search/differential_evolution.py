@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from horizontree.backends.base import (
     Backend,
     EvolutionSettings,
+    EvolutionTask,
     EvolvedPopulation,
+    LevelEvolution,
     OnProgress,
     tell_nobody,
 )
@@ -70,6 +73,25 @@ class EvolvedTree:
     n_evaluations: int
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a search begins.
+
+    Parameters
+    ----------
+    samples : SampleSet
+        The training samples.
+    stream : int
+        Where the random draws come from.
+    warm_starts : sequence of Split or None, default=()
+        Members of the first generation; deeper levels than the search's are cut off.
+    """
+
+    samples: SampleSet
+    stream: int
+    warm_starts: Sequence[Split | None] = ()
+
+
 def evolve_tree(
     samples: SampleSet,
     backend: Backend,
@@ -86,20 +108,16 @@ def evolve_tree(
 
     Parameters
     ----------
-    samples : SampleSet
-        The training samples.
+    samples, stream, warm_starts
+        See :class:`Start`.
     backend : Backend
-        Counts them.
+        Counts the samples.
     depth : int
         Depth of the tree.
     objective : Objective
         What is minimised.
     evolution : Evolution
         Population, generations, crossover.
-    stream : int
-        Where the random draws come from.
-    warm_starts : sequence of Split or None, default=()
-        Members of the first generation; deeper levels than ``depth`` are cut off.
     should_stop : callable, optional
         Asked now and then; True ends the search with the best tree so far.
     on_progress : callable, optional
@@ -110,27 +128,52 @@ def evolve_tree(
     EvolvedTree
         Never worse than any warm start.
     """
-    code = GeneCode.of(samples)
+    task = _task(Start(samples, stream, warm_starts), depth, evolution)
+    fast = getattr(backend, "evolve", None)
+    if fast is None:
+        fast = partial(evolve_plainly, backend)
+    end = fast(task.samples, task.genes, objective, task.settings, should_stop, on_progress)
+    return _best_tree(task, end, objective)
+
+
+def evolve_together(
+    starts: Sequence[Start],
+    evolve_level: LevelEvolution,
+    *,
+    depth: int,
+    objective: Objective,
+    evolution: Evolution,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[EvolvedTree]:
+    """Do the same for many samples at once, with a backend that can."""
+    if not starts:
+        return []
+    tasks = [_task(start, depth, evolution) for start in starts]
+    ends = evolve_level(tasks, objective, should_stop)
+    return [_best_tree(task, end, objective) for task, end in zip(tasks, ends, strict=True)]
+
+
+def _task(start: Start, depth: int, evolution: Evolution) -> EvolutionTask:
+    """Make the first generation."""
+    code = GeneCode.of(start.samples)
+    genes = random_genes(evolution.population_size, 2 * (2**depth - 1), start.stream)
+    for i, root in enumerate(start.warm_starts[: len(genes)]):
+        genes[i] = encode_tree(root, start.samples, code, depth)
     settings = EvolutionSettings(
         depth=depth,
         generations=evolution.generations,
         crossover=round(evolution.crossover * GENE_RANGE),
-        stream=stream,
+        stream=start.stream,
     )
-    genes = random_genes(evolution.population_size, 2 * (2**depth - 1), stream)
-    for i, root in enumerate(warm_starts[: len(genes)]):
-        genes[i] = encode_tree(root, samples, code, depth)
-    fast = getattr(backend, "evolve", None)
-    if fast is not None:
-        end: EvolvedPopulation = fast(samples, genes, objective, settings, should_stop, on_progress)
-    else:
-        end = evolve_plainly(
-            samples, backend, code, genes, objective, settings, should_stop, on_progress
-        )
+    return EvolutionTask(start.samples, genes, settings)
+
+
+def _best_tree(task: EvolutionTask, end: EvolvedPopulation, objective: Objective) -> EvolvedTree:
+    """Read the best individual of the last generation."""
     best = int(np.argmin(end.cost))  # equal cost: the first
-    tree = end.feature[best : best + 1], end.n_left[best : best + 1]
+    counts = end.node_counts(best)
     return EvolvedTree(
-        root=read_tree(samples, *tree, end.counter.count(*tree), objective),
+        root=read_tree(task.samples, end.feature[best], end.n_left[best], counts, objective),
         cost=int(end.cost[best]),
         n_generations=end.n_generations,
         n_evaluations=end.n_evaluations,
@@ -138,9 +181,8 @@ def evolve_tree(
 
 
 def evolve_plainly(
-    samples: SampleSet,
     backend: Backend,
-    code: GeneCode,
+    samples: SampleSet,
     genes: Genes,
     objective: Objective,
     settings: EvolutionSettings,
@@ -148,6 +190,7 @@ def evolve_plainly(
     on_progress: OnProgress = tell_nobody,
 ) -> EvolvedPopulation:
     """Run differential evolution: propose a whole generation, evaluate it, select."""
+    code = GeneCode.of(samples)
     counter = backend.load(samples, settings.depth)
     heap = _heap_children(settings.depth)
 
@@ -181,7 +224,12 @@ def evolve_plainly(
         on_progress(generation, int(cost.min()))
         if not differs.any() and (genes == genes[0]).all():
             break  # no trial can ever differ from its parent again
-    return EvolvedPopulation(feature, n_left, cost, counter, generation, n_evaluations)
+
+    def node_counts(i: int) -> NDArray[np.int64]:
+        counts: NDArray[np.int64] = counter.count(feature[i : i + 1], n_left[i : i + 1])[0]
+        return counts
+
+    return EvolvedPopulation(feature, n_left, cost, node_counts, generation, n_evaluations)
 
 
 def encode_tree(root: Split | None, samples: SampleSet, code: GeneCode, depth: int) -> Genes:
@@ -220,8 +268,8 @@ def read_tree(
     node_counts: NDArray[np.int64],
     objective: Objective,
 ) -> Split | None:
-    """Turn one individual (arrays of one row each) into its best pruning."""
-    kind, _ = objective.prune(node_counts[0], *_heap_children(feature.shape[1].bit_length()))
+    """Turn one individual into its best pruning."""
+    kind, _ = objective.prune(node_counts, *_heap_children(len(feature).bit_length()))
 
     def read(t: int) -> Split | None:
         if kind[t] == LEAF:
@@ -230,8 +278,8 @@ def read_tree(
             return read(2 * t + 1)
         if kind[t] == PASS_RIGHT:
             return read(2 * t + 2)
-        f = int(feature[0, t])
-        cut = samples.value_at(f, int(n_left[0, t]) - 1)
+        f = int(feature[t])
+        cut = samples.value_at(f, int(n_left[t]) - 1)
         return Split(int(samples.features[f]), cut, read(2 * t + 1), read(2 * t + 2))
 
     return read(0)

@@ -25,6 +25,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from horizontree.backends.base import PairScanner
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.search.bounds import unavoidable_cost
@@ -99,6 +100,8 @@ class HorizonSearch:
         ``map``, over threads if there are several.
     seed : int
         Decides how finished trees are perturbed.
+    scanner : callable or None
+        A backend's own way to the histograms of pairs of features.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class HorizonSearch:
         watch: Watch,
         run: Map = map,
         seed: int = 0,
+        scanner: PairScanner | None = None,
     ) -> None:
         self.max_depth = max_depth
         self.horizon = horizon
@@ -118,6 +122,7 @@ class HorizonSearch:
         self.watch = watch
         self.run = run
         self.seed = seed
+        self.scanner = scanner
         self.bound = 0
         self.n_decided = 0
         self._cost = 0  # of the whole tree, as far as it is known
@@ -223,7 +228,7 @@ class HorizonSearch:
         if node.depth <= self.horizon:
             self._solve_block(node, self._n_solves(node), run)
             return ()
-        trials = complete_roots(samples, node.depth, self.objective, self.effort, run)
+        trials = complete_roots(samples, node.depth, self.objective, self.effort, run, self.scanner)
         if not trials:
             return ()
         best, node.trials = trials[0], trials[1:]
@@ -269,7 +274,8 @@ class HorizonSearch:
         key = blake2b(samples.rows.tobytes(), digest_size=16).digest(), over_all
         if key not in self._grown:
             few = samples if over_all else narrowed(samples, self.effort)
-            tree = grow_depth_two(few, self.objective, closes=self._closes(samples))
+            closes = self._closes(samples)
+            tree = grow_depth_two(few, self.objective, closes=closes, scanner=self.scanner)
             self._grown[key] = tree
         return self._grown[key]
 
@@ -298,6 +304,7 @@ class HorizonSearch:
                 closes=is_whole or self._closes(samples),
                 stops=self.watch.should_stop,
                 run=run,
+                scanner=self.scanner,
             )
             bound = found.cost if found.is_exact else 0
             if found.cost < node.cost:

@@ -16,7 +16,13 @@ from horizontree.backends.base import Backend
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.search.cart import best_stump, grow_cart
-from horizontree.search.differential_evolution import Evolution, EvolvedTree, evolve_tree
+from horizontree.search.differential_evolution import (
+    Evolution,
+    EvolvedTree,
+    Start,
+    evolve_together,
+    evolve_tree,
+)
 from horizontree.search.random_draws import stream_of
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
@@ -146,6 +152,8 @@ class MovingHorizon:
     def _grow_level(self, level: list[_Node], depth: int, run: Map) -> list[_Node]:
         """Decide the nodes of one level and return those of the next."""
         depth_ahead = min(self.horizon, self.max_depth - depth)
+        if depth_ahead > 1 and hasattr(self.backend, "evolve_together"):
+            return self._grow_level_at_once(level, depth, depth_ahead, run)
 
         def is_large(node: _Node) -> bool:
             return self.backend_for(node.samples, depth_ahead) is self.backend
@@ -167,13 +175,46 @@ class MovingHorizon:
         self, node: _Node, depth_ahead: int, depth: int, backend: Backend, run: Map
     ) -> list[_Node]:
         """Split one node, attach the split, and return the children still to be decided."""
-        n_nodes = 2**self.max_depth - 1
-        self.watch.report(f"nodes, depth {depth}", self.n_decided, n_nodes, self.best_cost)
-        samples = node.samples
+        self._report(depth)
         if self.watch.should_stop():
             node.attach(node.fallback)
             return []
-        split = self._best_split(node, depth_ahead, backend)
+        return self._divide(node, self._best_split(node, depth_ahead, backend), depth, run)
+
+    def _grow_level_at_once(
+        self, level: list[_Node], depth: int, depth_ahead: int, run: Map
+    ) -> list[_Node]:
+        """Do the same with a backend that searches for the splits of all nodes together."""
+        self._report(depth)
+        if self.watch.should_stop():
+            for node in level:
+                node.attach(node.fallback)
+            return []
+        worth_it = [node for node in level if self._is_worth_splitting(node.samples)]
+        evolved = evolve_together(
+            [self._start(node, depth_ahead) for node in worth_it],
+            self.backend.evolve_together,  # type: ignore[attr-defined]
+            depth=depth_ahead,
+            objective=self.objective,
+            evolution=self.evolution,
+            should_stop=self.watch.should_stop,
+        )
+        splits: dict[_Node, Split | None] = dict.fromkeys(level)
+        for node, found in zip(worth_it, evolved, strict=True):
+            self._note(found, is_whole_tree=node.number == 0)
+            splits[node] = found.root
+        children: list[_Node] = []
+        for node, split in splits.items():
+            children += self._divide(node, split, depth, run)
+        return children
+
+    def _report(self, depth: int) -> None:
+        n_nodes = 2**self.max_depth - 1
+        self.watch.report(f"nodes, depth {depth}", self.n_decided, n_nodes, self.best_cost)
+
+    def _divide(self, node: _Node, split: Split | None, depth: int, run: Map) -> list[_Node]:
+        """Attach the split of a node, and return the children still to be decided."""
+        samples = node.samples
         node.attach(split)
         if split is None or depth + 1 == self.max_depth:
             self.n_decided += 2 ** (self.max_depth - depth) - 1  # all that could be below
@@ -202,26 +243,33 @@ class MovingHorizon:
 
     def _best_split(self, node: _Node, depth_ahead: int, backend: Backend) -> Split | None:
         """Return the split to keep at a node, with what the search saw below it."""
-        samples = node.samples
-        min_samples_leaf = self.objective.min_samples_leaf
-        if samples.is_pure or samples.n_samples <= min_samples_leaf or samples.n_features == 0:
+        if not self._is_worth_splitting(node.samples):
             return None
         if depth_ahead == 1:
-            return best_stump(samples, min_samples_leaf)
-        warm_starts = list(node.subtrees.values())
-        if "local-cart" in self.warm_starts:
-            warm_starts.append(
-                grow_cart(samples, max_depth=depth_ahead, min_samples_leaf=min_samples_leaf)
-            )
+            return best_stump(node.samples, self.objective.min_samples_leaf)
+        start = self._start(node, depth_ahead)
         evolved = evolve_tree(
-            samples,
+            start.samples,
             backend,
             depth=depth_ahead,
             objective=self.objective,
             evolution=self.evolution,
-            stream=stream_of(self.seed, node.number + 1),
-            warm_starts=warm_starts,
+            stream=start.stream,
+            warm_starts=start.warm_starts,
             should_stop=self.watch.should_stop,
         )
         self._note(evolved, is_whole_tree=node.number == 0)
         return evolved.root
+
+    def _is_worth_splitting(self, samples: SampleSet) -> bool:
+        is_small = samples.n_samples <= self.objective.min_samples_leaf
+        return not (samples.is_pure or is_small or samples.n_features == 0)
+
+    def _start(self, node: _Node, depth_ahead: int) -> Start:
+        """Collect what the search at a node starts from."""
+        warm_starts = list(node.subtrees.values())
+        if "local-cart" in self.warm_starts:
+            least = self.objective.min_samples_leaf
+            tree = grow_cart(node.samples, max_depth=depth_ahead, min_samples_leaf=least)
+            warm_starts.append(tree)
+        return Start(node.samples, stream_of(self.seed, node.number + 1), warm_starts)

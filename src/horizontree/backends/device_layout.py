@@ -1,0 +1,237 @@
+"""Samples as the device programs read them: blocks of rows, padded to a few sizes.
+
+The samples of all nodes of a level, class by class, are cut into blocks of rows; the last
+block of a class is padded. Blocks are dealt out to the devices in turn, so that all have the
+same work. Shapes are rounded up to few sizes, because every shape is a program to compile;
+rows that only pad are stored but, except in the last chunk of a device, not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from horizontree.backends._layout_kernels import write_codes
+from horizontree.encoding import SampleSet
+
+_LEAST_ROWS = 256  # of a block
+_MOST_ROWS = 1 << 14
+_NODES_STEP = 8
+
+_MOST_ROWS_OF_PAIRS = 4096  # a float32 sum of so many ones is exact
+_BINS_SIZES = (16, 64, 128, 256)
+_FEATURES_SIZES = (8, 32)  # and all features of the fit
+_PAIRS_BYTES = 1 << 28
+
+
+def rounded_up(n: int) -> int:
+    """Round up to one of four sizes between two powers of two."""
+    step = 1 << max(0, (n - 1).bit_length() - 3)
+    return -(-n // step) * step
+
+
+def rounded_nodes(n: int) -> int:
+    """Round a number of nodes up to a power of eight."""
+    size = 1
+    while size < n:
+        size *= _NODES_STEP
+    return size
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What decides whether a program is there already.
+
+    Parameters
+    ----------
+    n_devices : int
+        Devices that share the rows.
+    n_nodes : int
+        Nodes of the level, rounded up.
+    n_rows : int
+        Rows of a block.
+    n_blocks : int
+        Blocks on each device, rounded up to whole chunks.
+    n_features, n_classes : int
+        Features and classes.
+    chunk : int
+        Blocks that a device counts at a time.
+    dtype : numpy dtype
+        Of the codes.
+    """
+
+    n_devices: int
+    n_nodes: int
+    n_rows: int
+    n_blocks: int
+    n_features: int
+    n_classes: int
+    chunk: int
+    dtype: np.dtype[Any]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the codes on each device."""
+        return self.n_blocks * self.n_features * self.n_rows * self.dtype.itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The arrays of ``_jax_programs.Samples`` on the host, blocks of one device together."""
+
+    codes: NDArray[Any]
+    node_of: NDArray[np.int32]
+    class_of: NDArray[np.int32]
+    n_chunks: NDArray[np.int32]
+    class_counts: NDArray[np.int32]
+
+
+def code_type(n_distinct: int) -> np.dtype[Any]:
+    """Return the smallest type whose highest value is above every code and cut.
+
+    Cuts are ``0..n_distinct`` and codes are less; a padding row has the highest value.
+    """
+    for dtype in (np.uint8, np.uint16):
+        if n_distinct <= np.iinfo(dtype).max:
+            return np.dtype(dtype)
+    return np.dtype(np.uint32)
+
+
+def rows_of_block(n_rows: int, n_groups: int) -> int:
+    """Return how many rows to put into a block: a power of two, few enough that padding is cheap.
+
+    Each of ``n_groups`` classes of a node is padded by half a block on average.
+    """
+    most = max(_LEAST_ROWS, min(_MOST_ROWS, n_rows // (8 * n_groups)))
+    return 1 << (most.bit_length() - 1)
+
+
+def lay_out(level: Sequence[SampleSet], shape: Shape) -> Layout:
+    """Write the samples of a level into blocks."""
+    rows, per_device = shape.n_rows, shape.n_blocks
+    n_slots = shape.n_devices * per_device
+    codes = np.full((n_slots, shape.n_features, rows), np.iinfo(shape.dtype).max, dtype=shape.dtype)
+    flat = codes.reshape(-1)
+    node_of = np.zeros(n_slots, dtype=np.int32)
+    class_of = np.zeros(n_slots, dtype=np.int32)
+    class_counts = np.zeros((shape.n_nodes, shape.n_classes), dtype=np.int32)
+    n_used = 0
+    for node, samples in enumerate(level):
+        class_counts[node] = samples.class_counts
+        n_blocks = -(-samples.class_counts // rows)
+        block = n_used + np.arange(n_blocks.sum())
+        slot = block % shape.n_devices * per_device + block // shape.n_devices
+        node_of[slot] = node
+        class_of[slot] = np.repeat(np.arange(shape.n_classes), n_blocks)
+        first_block = np.cumsum(n_blocks) - n_blocks
+        first_sample = np.cumsum(samples.class_counts) - samples.class_counts
+        padded = np.repeat(first_block * rows - first_sample, samples.class_counts)
+        padded += np.arange(samples.n_samples)
+        place = slot[padded // rows] * (shape.n_features * rows) + padded % rows
+        write_codes(samples.order, place, rows, flat)
+        n_used += len(block)
+    n_chunks = _ceil_div(_ceil_div(n_used, shape.n_devices), shape.chunk)
+    return Layout(codes, node_of, class_of, np.array([n_chunks], dtype=np.int32), class_counts)
+
+
+# ------------------------------------------------------------------------------- depth two
+
+
+@dataclass(frozen=True)
+class PairShape:
+    """The same for the histograms of pairs of features.
+
+    Parameters
+    ----------
+    n_devices : int
+        Devices that share the rows.
+    n_rows : int
+        Rows that one matrix product counts.
+    n_blocks : int
+        So many times so many rows on each device, rounded up.
+    n_features, n_bins, n_classes : int
+        Features and bins, rounded up, and classes.
+    n_roots : int
+        Features that are counted as roots at a time.
+    """
+
+    n_devices: int
+    n_rows: int
+    n_blocks: int
+    n_features: int
+    n_bins: int
+    n_classes: int
+    n_roots: int
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedLayout:
+    """The arrays of ``_jax_programs.Binned`` on the host, rows of one device together."""
+
+    codes: NDArray[np.uint8]
+    label: NDArray[np.int32]
+    n_blocks: NDArray[np.int32]
+    n_bins: NDArray[np.int64]
+    is_open: NDArray[np.bool_]
+
+
+def pair_shape(
+    n_devices: int, n_classes: int, size: tuple[int, int, int], most: tuple[int, int]
+) -> PairShape:
+    """Choose the shapes for a ``size`` (rows, features, bins) in a fit with at ``most`` so many."""
+    _, n_features, n_bins = size
+    most_rows, most_features = most
+    n_rows = min(_MOST_ROWS_OF_PAIRS, max(_LEAST_ROWS, 1 << (most_rows - 1).bit_length()))
+    sizes = [few for few in _FEATURES_SIZES if n_features <= few < most_features]
+    n_padded = min(sizes, default=most_features)
+    n_bins = next(size for size in _BINS_SIZES if size >= n_bins)
+    n_roots = min(n_padded, max(1, _PAIRS_BYTES // (4 * n_classes * n_padded * n_bins**2)))
+    return PairShape(
+        n_devices=n_devices,
+        n_rows=n_rows,
+        n_blocks=rounded_up(_ceil_div(most_rows, n_rows * n_devices)),
+        n_features=_ceil_div(n_padded, n_roots) * n_roots,
+        n_bins=n_bins,
+        n_classes=n_classes,
+        n_roots=n_roots,
+    )
+
+
+def lay_out_bins(
+    codes: NDArray[np.uint8],
+    labels: NDArray[np.int32],
+    n_bins: NDArray[np.int64],
+    is_open: NDArray[np.bool_],
+    shape: PairShape,
+) -> BinnedLayout:
+    """Deal out rows of bins to the devices; a row that only pads has no class."""
+    n_samples, n_features = codes.shape
+    n_used = _ceil_div(n_samples, shape.n_rows * shape.n_devices)
+    places = (shape.n_devices, shape.n_blocks * shape.n_rows)
+    all_codes = np.zeros((*places, shape.n_features), dtype=np.uint8)
+    all_labels = np.full(places, -1, dtype=np.int32)
+    share = n_used * shape.n_rows
+    for device in range(shape.n_devices):
+        mine = slice(device * share, (device + 1) * share)
+        n_mine = len(labels[mine])
+        all_codes[device, :n_mine, :n_features] = codes[mine]
+        all_labels[device, :n_mine] = labels[mine]
+    all_bins = np.ones(shape.n_features, dtype=np.int64)
+    all_bins[:n_features] = n_bins
+    all_open = np.zeros((shape.n_features, shape.n_bins), dtype=np.bool_)
+    all_open[:n_features, : is_open.shape[1]] = is_open
+    return BinnedLayout(
+        codes=all_codes.reshape(-1, shape.n_features),
+        label=all_labels.reshape(-1),
+        n_blocks=np.array([n_used], dtype=np.int32),
+        n_bins=all_bins,
+        is_open=all_open,
+    )
+
+
+def _ceil_div(a: int, b: int) -> int:
+    return -(-a // b)

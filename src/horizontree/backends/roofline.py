@@ -1,0 +1,72 @@
+"""How fast counting can be at best: the roofline model of the device programs.
+
+Counting one sample in one tree of depth D reads one code of ``w`` bytes for each of its
+``2**D - 1`` inner nodes, and does four operations on it: compare, go left, go right, add. So
+
+    sample-trees a second <= min(bandwidth / bytes, operations / (4 * nodes))
+
+with the bandwidth of the memory that the codes come from. docs/gpu.md has the figures.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+OPERATIONS_PER_NODE = 4
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a device can do at best.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Bytes that it reads from memory in a second.
+    operations : float
+        Integer operations in a second; infinite where memory is what counts.
+    """
+
+    bandwidth: float
+    operations: float = float("inf")
+
+    def sample_trees(self, depth: int, code_bytes: int = 1) -> float:
+        """Return the sample-trees a second that the model allows."""
+        n_nodes = (1 << depth) - 1
+        return min(
+            self.bandwidth / (n_nodes * code_bytes),
+            self.operations / (n_nodes * OPERATIONS_PER_NODE),
+        )
+
+
+KNOWN = {
+    "A100": Device(1.555e12, 9.7e12),
+    "H100": Device(3.35e12, 15.5e12),
+    "H200": Device(4.8e12, 15.5e12),
+    "V100": Device(0.9e12, 7.8e12),
+    "L4": Device(0.3e12, 7.5e12),
+    "T4": Device(0.32e12, 4.0e12),
+    "RTX 4090": Device(1.008e12, 20.6e12),
+    "MI300X": Device(5.3e12, 40.0e12),
+    "MI250X": Device(3.2e12, 23.0e12),
+}
+"""Data sheets: memory bandwidth, and 32-bit integer operations of one device."""
+
+
+def device_of(kind: str) -> Device | None:
+    """Find a device by what its driver calls it."""
+    return next((device for name, device in KNOWN.items() if name in kind), None)
+
+
+def measured_processor(n_bytes: int = 1 << 28) -> Device:
+    """Measure how fast one core reads memory that is not in its cache."""
+    data = np.zeros(n_bytes // 8)
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        data.max()
+        seconds.append(time.perf_counter() - started)
+    return Device(n_bytes / min(seconds))

@@ -1,0 +1,26 @@
+"""Searching with the backend that the user asked for, or that suits the problem."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+from horizontree.backends import Backend, DeviceError, get_backend
+from horizontree.estimators.base import Found, Problem
+
+
+def search_on(name: str, problem: Problem, search: Callable[[Backend], Found]) -> tuple[Found, str]:
+    """Search with a backend; return what was found, and the backend's name.
+
+    Only ``"auto"`` may turn to the processor when a device fails, and it says so.
+    """
+    backend = get_backend(name, problem.n_threads, problem.samples)
+    try:
+        return search(backend), backend.name
+    except DeviceError as error:
+        if name != "auto":
+            raise
+        warnings.warn(
+            f"{error} This fit goes on with the CPU backend.", RuntimeWarning, stacklevel=4
+        )
+    return search(get_backend("cpu", problem.n_threads)), "cpu"
