@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from horizontree import (
+    CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
     MHDEOCTClassifier,

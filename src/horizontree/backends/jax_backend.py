@@ -60,6 +60,9 @@ _BINNED_SPEC = Binned(_SHARED_OUT, _SHARED_OUT, _EVERYWHERE, _EVERYWHERE, _EVERY
 _PAIRS_FRACTION = 16
 """Nodes with fewer rows than this fraction of the fit's are left to the processor."""
 
+_MOST_PRODUCTS_OF_PROCESSOR = 10**12
+"""Matrix products are what accelerators do best; a processor has a better way to count pairs."""
+
 
 @partial(jax.jit, static_argnames=("mesh", "plan"), donate_argnums=0)
 def _run_evolve(
@@ -208,7 +211,9 @@ class JAXBackend:
         most = is_open.shape[1]
         self._n_features = max(self._n_features, n_features)
         self._n_rows = max(self._n_rows, n_samples)
-        if n_samples * _PAIRS_FRACTION < self._n_rows:
+        is_small = n_samples * _PAIRS_FRACTION < self._n_rows
+        products = n_classes * n_samples * (n_features * most) ** 2
+        if is_small or (self.platform == "cpu" and products > _MOST_PRODUCTS_OF_PROCESSOR):
             return None
         shape = pair_shape(
             len(self.devices),
