@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 import sys
 from functools import partial
 
@@ -450,3 +453,49 @@ def test_other_errors_of_programs_are_not_hidden(monkeypatch):
     X, y = make_data(100)
     with pytest.raises(jax.errors.JaxRuntimeError, match="a bug"):
         HorizonTreeClassifier(2, backend="jax").fit(X, y)
+
+
+# ------------------------------------------------------------------------ several processes
+
+
+PROCESS = """
+import sys
+import jax
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(f"localhost:{sys.argv[1]}", 2, int(sys.argv[2]))
+import numpy as np
+from horizontree import DEOCTClassifier, HorizonTreeClassifier, MHDEOCTClassifier
+assert (len(jax.devices()), len(jax.local_devices())) == (2, 1)
+X = np.random.default_rng(0).normal(size=(900, 4))
+y = (X[:, 0] * X[:, 1] > 0) ^ (X[:, 2] > 1)
+small = {"generations": 20, "population_size": 12, "random_state": 0}
+for model in (DEOCTClassifier(2, **small), MHDEOCTClassifier(3, **small), HorizonTreeClassifier(3)):
+    ours, other = (
+        model.set_params(backend=backend).fit(X, y).to_text() for backend in ("jax", "cpu")
+    )
+    assert ours == other
+try:
+    HorizonTreeClassifier(2, backend="jax", time_limit=9).fit(X, y)
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_two_processes_share_the_rows_and_find_the_same_tree(devices):
+    if len(devices) > 1:
+        pytest.skip("once is enough")
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    environment = os.environ | {"XLA_FLAGS": "", "JAX_PLATFORMS": "cpu"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS, port, number],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in "01"
+    ]  # fmt: skip
+    for process in processes:
+        out, error = process.communicate(timeout=240)
+        assert process.returncode == 0, error
+        assert "time_limit does not work over several processes" in out

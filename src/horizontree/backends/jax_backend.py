@@ -145,6 +145,11 @@ class JAXBackend:
         """What kind of devices these are: ``"cpu"``, ``"gpu"``, ``"tpu"``."""
         return str(self.devices[0].platform)
 
+    @property
+    def n_processes(self) -> int:
+        """Processes whose devices these are; each must fit the same data."""
+        return int(jax.process_count())
+
     def load(self, samples: SampleSet, depth: int) -> JAXCounter:
         """Put samples on the devices, ready for trees of a depth."""
         return JAXCounter(self, samples, depth)

@@ -15,6 +15,11 @@ def search_on(name: str, problem: Problem, search: Callable[[Backend], Found]) -
     Only ``"auto"`` may turn to the processor when a device fails, and it says so.
     """
     backend = get_backend(name, problem.n_threads, problem.samples)
+    if getattr(backend, "n_processes", 1) > 1 and problem.watch.has_limit:
+        raise ValueError(
+            "time_limit does not work over several processes: their clocks would disagree. "
+            "Leave it out, or choose less effort or fewer generations."
+        )
     try:
         return search(backend), backend.name
     except DeviceError as error:

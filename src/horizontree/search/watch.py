@@ -39,6 +39,11 @@ class Watch:
         self._last: tuple[str, int, int, int | None, int | None] | None = None
 
     @property
+    def has_limit(self) -> bool:
+        """Whether there is a time limit."""
+        return self._deadline is not None
+
+    @property
     def status(self) -> str:
         """``"interrupted"``, ``"time_limit"`` (a search was told to stop) or ``"completed"``."""
         if self._was_heard:
