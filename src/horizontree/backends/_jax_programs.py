@@ -49,12 +49,15 @@ class Plan(NamedTuple):
     ----------
     chunk : int
         Blocks that are counted at a time.
+    trees : int
+        Trees that go through them at a time.
     in_turn : bool
         Whether trees go through a block one after the other, as suits a processor, or all at
         once, as suits an accelerator.
     """
 
     chunk: int
+    trees: int
     in_turn: bool
 
 
@@ -116,35 +119,48 @@ def count_left(samples: Samples, feature: Array, cut: Array, plan: Plan) -> Arra
         codes = lax.dynamic_slice_in_dim(samples.codes, first, plan.chunk)
         node = lax.dynamic_slice_in_dim(samples.node_of, first, plan.chunk)
         label = lax.dynamic_slice_in_dim(samples.class_of, first, plan.chunk)
-        return total.at[node, label].add(count(codes, feature[node], cut[node]))
+        return total.at[node, label].add(count(codes, feature[node], cut[node], plan))
 
     zero = jnp.zeros((n_nodes, n_classes, n_individuals, n_heap), jnp.int32)
     return lax.psum(lax.fori_loop(0, samples.n_chunks[0], add, zero), ROWS_AXIS)
 
 
-def _count_at_once(codes: Array, feature: Array, cut: Array) -> Array:
+def _count_at_once(codes: Array, feature: Array, cut: Array, plan: Plan) -> Array:
     """Count, block by block, the rows that go left: ``[block, individual, heap]``.
 
-    All trees go through all blocks in step, a level at a time.
+    Many trees go through all blocks in step.
     """
-    n_blocks, n_individuals, n_heap = feature.shape
+    trees = jnp.moveaxis(feature, 1, 0), jnp.moveaxis(cut, 1, 0)
+
+    def count(tree: tuple[Array, Array]) -> Array:
+        return _count_level_by_level(codes, *tree)
+
+    if plan.trees >= len(trees[0]):
+        counts = jax.vmap(count)(trees)
+    else:
+        counts = lax.map(count, trees, batch_size=plan.trees)
+    return jnp.moveaxis(counts, 0, 1)
+
+
+def _count_level_by_level(codes: Array, feature: Array, cut: Array) -> Array:
+    """Count the rows of many blocks, each with a tree of its own: ``[block, heap]``."""
+    n_blocks, n_heap = feature.shape
     counts = []
     reach = None
     for level in range(n_heap.bit_length()):
         heap = slice(2**level - 1, 2 ** (level + 1) - 1)
-        rows = jax.vmap(lambda of_block, f: of_block[f])(codes, feature[:, :, heap])
-        is_left = rows < cut[:, :, heap, None]
+        rows = jax.vmap(lambda of_block, f: of_block[f])(codes, feature[:, heap])
+        is_left = rows < cut[:, heap, None]
         is_right = ~is_left
         if reach is not None:
             is_left &= reach
             is_right &= reach
         counts.append(is_left.sum(-1, dtype=jnp.int32))
-        pair = jnp.stack([is_left, is_right], axis=3)
-        reach = pair.reshape(n_blocks, n_individuals, -1, codes.shape[2])
-    return jnp.concatenate(counts, axis=2)
+        reach = jnp.stack([is_left, is_right], axis=2).reshape(n_blocks, -1, codes.shape[2])
+    return jnp.concatenate(counts, axis=1)
 
 
-def _count_in_turn(codes: Array, feature: Array, cut: Array) -> Array:
+def _count_in_turn(codes: Array, feature: Array, cut: Array, plan: Plan) -> Array:
     """Do the same a tree at a time, so that its rows are read where they are, byte by byte."""
     is_shallow = feature.shape[2] < 2**_UNROLLED_DEPTH
     count_tree = _count_unrolled if is_shallow else _count_node_by_node

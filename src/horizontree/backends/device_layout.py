@@ -21,6 +21,7 @@ from horizontree.encoding import SampleSet
 _LEAST_ROWS = 256  # of a block
 _MOST_ROWS = 1 << 14
 _NODES_STEP = 8
+_MASKS_AT_A_TIME = 3  # of a level of a tree: who is here, who goes left, who goes right
 
 _MOST_ROWS_OF_PAIRS = 4096  # a float32 sum of so many ones is exact
 _BINS_SIZES = (16, 64, 128, 256)
@@ -58,8 +59,8 @@ class Shape:
         Blocks on each device, rounded up to whole chunks.
     n_features, n_classes : int
         Features and classes.
-    chunk : int
-        Blocks that a device counts at a time.
+    chunk, trees : int
+        Blocks that a device counts at a time, and trees that go through them.
     dtype : numpy dtype
         Of the codes.
     """
@@ -71,6 +72,7 @@ class Shape:
     n_features: int
     n_classes: int
     chunk: int
+    trees: int
     dtype: np.dtype[Any]
 
     @property
@@ -108,6 +110,17 @@ def rows_of_block(n_rows: int, n_groups: int) -> int:
     """
     most = max(_LEAST_ROWS, min(_MOST_ROWS, n_rows // (8 * n_groups)))
     return 1 << (most.bit_length() - 1)
+
+
+def plan_masks(n_individuals: int, depth: int, n_rows: int, budget: int) -> tuple[int, int]:
+    """Return how many blocks, and how many trees, have masks that fit into a budget.
+
+    A block has some bytes for each row and leaf of a tree. As many trees as possible come first,
+    because they share the block; the number of blocks is a power of two.
+    """
+    of_tree = _MASKS_AT_A_TIME * n_rows << depth
+    trees = max(1, min(n_individuals, budget // of_tree))
+    return 1 << (max(1, budget // (of_tree * trees)).bit_length() - 1), trees
 
 
 def lay_out(level: Sequence[SampleSet], shape: Shape) -> Layout:

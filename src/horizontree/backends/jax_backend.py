@@ -41,6 +41,7 @@ from horizontree.backends.device_layout import (
     lay_out,
     lay_out_bins,
     pair_shape,
+    plan_masks,
     rounded_nodes,
     rounded_up,
     rows_of_block,
@@ -49,7 +50,7 @@ from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 
 NO_FEATURE = -1
-_CHUNK_BYTES = 1 << 28  # of what an accelerator counts at a time
+_USUAL_MEMORY = 1 << 32  # of a device that does not tell
 _SECONDS_BETWEEN_CHECKS = 0.05
 
 _EVERYWHERE = PartitionSpec()
@@ -189,7 +190,7 @@ class JAXBackend:
                 np.int64(objective.split_cost),
                 np.int64(objective.min_samples_leaf),
             )
-            run = partial(_run_evolve, mesh=self.mesh, plan=Plan(shape.chunk, self.in_turn))
+            run = partial(_run_evolve, mesh=self.mesh, plan=self.plan(shape))
             state = _run_pieces(
                 lambda state, end: run(state, samples, coding, terms, end),
                 state,
@@ -254,7 +255,10 @@ class JAXBackend:
         n_rows = rows_of_block(self._n_rows, n_nodes * n_classes)
         n_blocks = -(-(self._n_rows // n_rows + n_nodes * n_classes) // n_devices)
         n_blocks = rounded_up(n_blocks)
-        chunk = self._chunk(n_individuals * 2**depth * n_rows, n_blocks)
+        chunk, trees = 1, 1
+        if not self.in_turn:
+            chunk, trees = plan_masks(n_individuals, depth, n_rows, self._budget())
+            chunk = min(chunk, 1 << (n_blocks.bit_length() - 1))
         most_distinct = max(int(samples.n_distinct.max(initial=0)) for samples in level)
         return Shape(
             n_devices=n_devices,
@@ -264,15 +268,18 @@ class JAXBackend:
             n_features=self._n_features,
             n_classes=n_classes,
             chunk=chunk,
+            trees=trees,
             dtype=code_type(most_distinct),
         )
 
-    def _chunk(self, bytes_of_block: int, n_blocks: int) -> int:
-        """Return how many blocks to count at a time: a power of two."""
-        if self.in_turn:
-            return 1
-        most = max(1, min(_CHUNK_BYTES // bytes_of_block, n_blocks))
-        return 1 << (most.bit_length() - 1)
+    def _budget(self) -> int:
+        """Return the bytes that masks may take on a device: a sixteenth of its memory."""
+        stats = self.devices[0].memory_stats() or {}
+        return int(stats.get("bytes_limit", _USUAL_MEMORY)) // 16
+
+    def plan(self, shape: Shape) -> Plan:
+        """Say how the blocks of a shape are counted."""
+        return Plan(shape.chunk, shape.trees, self.in_turn)
 
     def put(self, level: Sequence[SampleSet], shape: Shape) -> Samples:
         """Lay out the samples of a level on the devices."""
@@ -316,7 +323,7 @@ class JAXCounter:
                 shape = self._backend.shape_for([self._samples], n_padded, self._depth)
                 self._on_devices = shape, self._backend.put([self._samples], shape)
             shape, samples = self._on_devices
-            plan = Plan(shape.chunk, self._backend.in_turn)
+            plan = self._backend.plan(shape)
             counts = _run_count(samples, at, cut, mesh=self._backend.mesh, plan=plan)
             return np.asarray(counts)[0, :n_trees].astype(np.int64)
 

@@ -5,7 +5,8 @@ Counting one sample in one tree of depth D reads one code of ``w`` bytes for eac
 
     sample-trees a second <= min(bandwidth / bytes, operations / (4 * nodes))
 
-with the bandwidth of the memory that the codes come from. docs/gpu.md has the figures.
+with the bandwidth of the memory that the codes come from. The CPU backend's bitsets have a bit
+where the devices have a code: ``w`` is an eighth. docs/gpu.md has the figures.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 OPERATIONS_PER_NODE = 4
+BIT = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Device:
     bandwidth: float
     operations: float = float("inf")
 
-    def sample_trees(self, depth: int, code_bytes: int = 1) -> float:
+    def sample_trees(self, depth: int, code_bytes: float = 1) -> float:
         """Return the sample-trees a second that the model allows."""
         n_nodes = (1 << depth) - 1
         return min(

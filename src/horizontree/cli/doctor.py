@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from horizontree import DEOCTClassifier, HorizonTreeClassifier, MHDEOCTClassifier
 from horizontree._version import __version__
 from horizontree.backends import Backend, DeviceError, get_backend
-from horizontree.backends.roofline import Device, device_of, measured_processor
+from horizontree.backends.roofline import BIT, Device, device_of, measured_processor
 from horizontree.cli.console import note, say, say_json, table
 from horizontree.cli.devices import keep_programs
 from horizontree.encoding import SampleSet, rank_samples
@@ -184,15 +184,14 @@ def _throughput(
         result[name] = {"sample_trees_per_second": n_rows * _N_TREES / min(seconds)}
         model = _model_of(backend)
         if model is not None:
-            result[name]["roofline"] = model.sample_trees(_DEPTH)
+            code_bytes = 1 if _devices(backend) else BIT
+            result[name]["roofline"] = model.sample_trees(_DEPTH, code_bytes)
     return result
 
 
 def _model_of(backend: Backend) -> Device | None:
     devices = _devices(backend)
-    if not devices:
-        return None  # bitsets, not codes: another model
-    if devices[0].platform == "cpu":
+    if not devices or devices[0].platform == "cpu":
         return measured_processor()
     one = device_of(devices[0].device_kind)
     n = len(devices)
