@@ -299,6 +299,46 @@ def counting() -> Table:
     )
 
 
+DEVICE_FIT = """
+import json, resource
+import numpy as np
+from horizontree import DEOCTClassifier, MHDEOCTClassifier
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+rng = np.random.default_rng(0)
+X = np.empty((11_000_000, 28))
+for column in X.T:
+    column[:] = rng.normal(size=len(X))
+y = (X[:, 0] * X[:, 1] > 0) ^ (X[:, 2] > 0.5)
+before = peak()
+found = []
+for make, depth, generations in ((DEOCTClassifier, 2, 10), (MHDEOCTClassifier, 3, 2)):
+    model = make(depth, backend="jax", generations=generations, random_state=0, n_jobs=2).fit(X, y)
+    found.append([make.__name__, depth, generations, model.fit_time_, peak() - before])
+print(json.dumps([before, found]))
+"""
+
+
+def devices() -> Table:
+    """Measure the memory of large fits on an XLA CPU device."""
+    out = subprocess.run(
+        [sys.executable, "-c", DEVICE_FIT], capture_output=True, text=True, check=True
+    )
+    before, found = json.loads(out.stdout)
+    return (
+        '11,000,000 x 28 with `backend="jax"` on the XLA CPU device, a few generations of 100 trees: '
+        f"seconds, and peak memory above that of the input ({before / 2**30:.1f} GB with everything "
+        "imported); the second fit's peak is that of both.",
+        ["", "depth", "generations", "seconds", "GB above the input"],
+        [
+            [name, str(depth), str(generations), f"{seconds:.0f}", f"{n_bytes / 2**30:.1f}"]
+            for name, depth, generations, seconds, n_bytes in found
+        ],
+    )
+
+
 SECTIONS = {
     "start-up": start_up,
     "cart": cart,
@@ -306,6 +346,7 @@ SECTIONS = {
     "engine": engine,
     "large": large,
     "scaling": scaling,
+    "devices": devices,
 }
 
 

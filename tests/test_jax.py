@@ -309,9 +309,19 @@ def test_histograms_of_pairs_are_those_of_the_cpu(
 def test_histograms_are_counted_in_parts(devices, monkeypatch):
     samples = make_samples(3_000, 5, 3)
     expected = solve_depth_two(samples, Objective())
-    monkeypatch.setattr(device_layout, "_PAIRS_BYTES", 1)
-    monkeypatch.setattr(device_layout, "_MOST_ROWS_OF_PAIRS", 256)
-    assert solve_depth_two(samples, Objective(), scanner=JAXBackend().scan_pairs) == expected
+    backend = JAXBackend()
+    monkeypatch.setitem(jax_backend._ROWS_OF_PRODUCT, "float32", 256)
+    of_root = 5 * 4 * 3 * 5 * 128**2
+    for budget, is_scanned in ((of_root, True), (2 * of_root, True), (of_root - 1, False)):
+        monkeypatch.setattr(backend, "_budget", lambda budget=budget: budget)
+        tables = []
+
+        def scanner(*args, tables=tables):
+            tables.append(backend.scan_pairs(*args))
+            return tables[-1]
+
+        assert solve_depth_two(samples, Objective(), scanner=scanner) == expected
+        assert (tables[-1] is not None) == is_scanned
 
 
 def test_integers_are_multiplied_as_on_an_accelerator(devices):
@@ -513,17 +523,54 @@ def test_no_device_is_said_plainly(monkeypatch):
     with pytest.raises(DeviceError, match=r"driver too old\. Check the driver"):
         get_backend("jax", 1)
     monkeypatch.setattr("horizontree.backends._WORTH_A_DEVICE", 0)
-    assert get_backend("auto", 1, make_samples(50)).name == "cpu"
+    with pytest.warns(RuntimeWarning, match="The CPU backend is used"):
+        assert get_backend("auto", 1, make_samples(50)).name == "cpu"
 
 
-def test_other_errors_of_programs_are_not_hidden(monkeypatch):
+def test_other_errors_of_programs_are_said_plainly_too(monkeypatch):
     def run(*args, **options):
         raise jax.errors.JaxRuntimeError("INTERNAL: a bug")
 
     monkeypatch.setattr(jax_backend, "_run_scan", run)
     X, y = make_data(100)
-    with pytest.raises(jax.errors.JaxRuntimeError, match="a bug"):
+    with pytest.raises(DeviceError, match=r"a bug\. Run `horizontree doctor`"):
         HorizonTreeClassifier(2, backend="jax").fit(X, y)
+
+
+def test_a_plugin_without_a_gpu_is_worth_a_warning(monkeypatch):
+    monkeypatch.setattr("horizontree.backends._GPU_PLUGINS", ("json",))
+    with pytest.warns(RuntimeWarning, match="json but sees no GPU"):
+        get_backend("jax", 1)
+
+
+def test_threads_do_not_meet_on_the_devices(devices):
+    X, y = make_data(3_000, 4, 3)
+    model = HorizonTreeClassifier(5, backend="jax", n_jobs=4).fit(X, y)
+    assert_same_fit(model, HorizonTreeClassifier(5, backend="cpu").fit(X, y))
+
+
+def test_padding_stays_small(devices):
+    rng = np.random.default_rng(0)
+    backend = JAXBackend()
+    for in_turn in (True, False):
+        backend.in_turn = in_turn
+        for n_samples, n_nodes, n_classes, most in (
+            (1_000_000, 1, 2, 1.3),
+            (1_100_000, 1, 2, 1.4),
+            (200_000, 64, 2, 1.5),
+            (8_000, 1024, 26, 100),
+        ):
+            backend._n_rows = 0
+            sizes = np.diff(np.sort(rng.integers(0, n_samples, n_nodes - 1)), prepend=0)
+            sizes = np.append(sizes, n_samples - sizes.sum())
+            level = [
+                SimpleNamespace(
+                    n_samples=n, n_features=1, n_classes=n_classes, n_distinct=np.array([9])
+                )
+                for n in sizes.tolist()
+            ]
+            shape = backend.shape_for(level, 100, 3)
+            assert shape.n_devices * shape.n_bytes <= most * n_samples
 
 
 # ------------------------------------------------------------------------ several processes
@@ -537,10 +584,18 @@ jax.distributed.initialize(f"localhost:{sys.argv[1]}", 2, int(sys.argv[2]))
 import numpy as np
 from horizontree import DEOCTClassifier, HorizonTreeClassifier, MHDEOCTClassifier
 assert (len(jax.devices()), len(jax.local_devices())) == (2, 1)
-X = np.random.default_rng(0).normal(size=(900, 4))
+X = np.random.default_rng(0).normal(size=(9_000, 4))
 y = (X[:, 0] * X[:, 1] > 0) ^ (X[:, 2] > 1)
-small = {"generations": 20, "population_size": 12, "random_state": 0}
-for model in (DEOCTClassifier(2, **small), MHDEOCTClassifier(3, **small), HorizonTreeClassifier(3)):
+small = {"generations": 20, "population_size": 12, "random_state": 0, "n_jobs": 2}
+from horizontree.backends.jax_backend import JAXBackend
+if sys.argv[3] == "at once":
+    first = JAXBackend.__init__
+    def at_once(self, devices=None):
+        first(self, devices)
+        self.in_turn = False
+    JAXBackend.__init__ = at_once
+for model in (DEOCTClassifier(2, **small), MHDEOCTClassifier(3, **small),
+              HorizonTreeClassifier(4, n_jobs=4)):
     ours, other = (
         model.set_params(backend=backend).fit(X, y).to_text() for backend in ("jax", "cpu")
     )
@@ -552,7 +607,8 @@ except ValueError as error:
 """
 
 
-def test_two_processes_share_the_rows_and_find_the_same_tree(devices):
+@pytest.mark.parametrize("way", ["in turn", "at once"])
+def test_two_processes_share_the_rows_and_find_the_same_tree(way, devices):
     if len(devices) > 1:
         pytest.skip("once is enough")
     with socket.socket() as free:
@@ -561,7 +617,7 @@ def test_two_processes_share_the_rows_and_find_the_same_tree(devices):
     environment = os.environ | {"XLA_FLAGS": "", "JAX_PLATFORMS": "cpu"}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", PROCESS, port, number],
+            [sys.executable, "-c", PROCESS, port, number, way],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for number in "01"

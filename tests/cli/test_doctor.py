@@ -8,9 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from horizontree.backends import roofline
+from horizontree.backends import DeviceError, roofline
+from horizontree.backends.jax_backend import JAXBackend
 from horizontree.backends.roofline import Device, device_of
 from horizontree.cli import doctor
+from horizontree.cli.main import main
 from horizontree.estimators.base import BaseTreeClassifier
 
 
@@ -18,7 +20,7 @@ from horizontree.estimators.base import BaseTreeClassifier
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(doctor, "_ROWS_TO_COUNT", {True: 3_000, False: 3_000})
-    monkeypatch.setattr(roofline, "measured_processor", lambda: Device(1e10))
+    monkeypatch.setattr(doctor, "measured_processor", lambda: Device(1e10))
 
 
 def test_the_doctor_finds_backends_that_agree(output_of: Callable[..., str]) -> None:
@@ -35,7 +37,7 @@ def test_the_doctor_finds_backends_that_agree(output_of: Callable[..., str]) -> 
 
 
 def test_the_doctor_sees_a_difference(
-    output_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep = BaseTreeClassifier._keep
 
@@ -48,7 +50,30 @@ def test_the_doctor_sees_a_difference(
         return [getattr(tree, name) for name in doctor._TREE_ARRAYS]
 
     monkeypatch.setattr(BaseTreeClassifier, "_keep", keep_no_tree)
-    assert "DIFFERENT TREES" in output_of("doctor", "--quick")
+    assert main(["doctor", "--quick"]) == 2
+    captured = capsys.readouterr()
+    assert "DIFFERENT TREES" in captured.out
+    assert "does not do what it should" in captured.err
+
+
+def test_a_failure_is_a_finding_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise DeviceError("no memory left")
+
+    monkeypatch.setattr(JAXBackend, "evolve_together", fail)
+    monkeypatch.setattr(JAXBackend, "load", fail)
+    assert main(["doctor", "--quick"]) == 2
+    text = capsys.readouterr().out
+    assert text.count("failed: DeviceError: no memory left") == 3
+    assert text.count("same tree") == 1
+    assert "versions" in text
+
+
+def test_memory_is_read_not_imagined() -> None:
+    device = roofline.measured_processor(1 << 24)
+    assert 1e8 < device.bandwidth < 1e13
 
 
 def test_the_doctor_says_what_is_missing(
@@ -82,4 +107,7 @@ def test_the_model_of_a_device_is_the_lower_of_two_roofs() -> None:
     assert Device(1e15, 12e9).sample_trees(2) == 1e9
     assert Device(7e9).sample_trees(3) == 1e9
     assert device_of("NVIDIA A100-SXM4-40GB") == roofline.KNOWN["A100"]
+    assert device_of("NVIDIA A100-SXM4-80GB") == roofline.KNOWN["A100.*80GB"]
+    assert device_of("NVIDIA L40S") == roofline.KNOWN["L40S?"]
+    assert device_of("NVIDIA T400 4GB") is None
     assert device_of("an abacus") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 
 from horizontree.backends.base import Backend, DeviceError
 from horizontree.backends.cpu import CPUBackend
@@ -10,6 +11,8 @@ from horizontree.backends.reference import ReferenceBackend
 from horizontree.encoding import SampleSet as _SampleSet
 
 BACKENDS = ("auto", "cpu", "jax", "reference")
+
+_GPU_PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin")
 
 _WORTH_A_DEVICE = 1 << 24
 """Values (rows times features) from which on ``"auto"`` looks for an accelerator."""
@@ -61,7 +64,8 @@ def accelerator() -> Backend | None:
         return None
     try:
         backend = new_jax_backend()
-    except (ImportError, DeviceError):
+    except (ImportError, DeviceError) as error:
+        warnings.warn(f"{error} The CPU backend is used.", RuntimeWarning, stacklevel=2)
         return None
     return None if backend.platform == "cpu" else backend  # type: ignore[attr-defined]
 
@@ -76,7 +80,16 @@ def new_jax_backend() -> Backend:
             f'({error}). Install it with: pip install "horizontree[jax]", '
             'or "horizontree[cuda]" for NVIDIA GPUs.'
         ) from error
-    return JAXBackend()
+    backend = JAXBackend()
+    plugins = [name for name in _GPU_PLUGINS if importlib.util.find_spec(name) is not None]
+    if plugins and backend.platform == "cpu":
+        warnings.warn(
+            f"JAX has {plugins[0]} but sees no GPU, and runs on the processor. Check the driver "
+            "(nvidia-smi, rocm-smi) and JAX_PLATFORMS.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return backend
 
 
 __all__ = [

@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 from horizontree.backends._layout_kernels import write_codes
 from horizontree.encoding import SampleSet
 
-_LEAST_ROWS = 256  # of a block
+_LEAST_ROWS = 64  # of a block
 _MOST_ROWS = 1 << 14
-_NODES_STEP = 8
+_NODES_STEP = 4
 _MASKS_AT_A_TIME = 3  # of a level of a tree: who is here, who goes left, who goes right
 
-_MOST_ROWS_OF_PAIRS = 4096  # a float32 sum of so many ones is exact
+_COPIES_OF_COUNTS = 5  # of a root's histograms, while they are read
 _BINS_SIZES = (16, 64, 128, 256)
 _FEATURES_SIZES = (8, 32)  # and all features of the fit
-_PAIRS_BYTES = 1 << 28
 
 
 def rounded_up(n: int) -> int:
@@ -36,7 +35,7 @@ def rounded_up(n: int) -> int:
 
 
 def rounded_nodes(n: int) -> int:
-    """Round a number of nodes up to a power of eight."""
+    """Round a number of nodes up to a power of four."""
     size = 1
     while size < n:
         size *= _NODES_STEP
@@ -116,11 +115,11 @@ def plan_masks(n_individuals: int, depth: int, n_rows: int, budget: int) -> tupl
     """Return how many blocks, and how many trees, have masks that fit into a budget.
 
     A block has some bytes for each row and leaf of a tree. As many trees as possible come first,
-    because they share the block; the number of blocks is a power of two.
+    because they share the block.
     """
     of_tree = _MASKS_AT_A_TIME * n_rows << depth
     trees = max(1, min(n_individuals, budget // of_tree))
-    return 1 << (max(1, budget // (of_tree * trees)).bit_length() - 1), trees
+    return max(1, budget // (of_tree * trees)), trees
 
 
 def lay_out(level: Sequence[SampleSet], shape: Shape) -> Layout:
@@ -147,7 +146,7 @@ def lay_out(level: Sequence[SampleSet], shape: Shape) -> Layout:
         place = slot[padded // rows] * (shape.n_features * rows) + padded % rows
         write_codes(samples.order, place, rows, flat)
         n_used += len(block)
-    n_chunks = _ceil_div(_ceil_div(n_used, shape.n_devices), shape.chunk)
+    n_chunks = ceil_div(ceil_div(n_used, shape.n_devices), shape.chunk)
     return Layout(codes, node_of, class_of, np.array([n_chunks], dtype=np.int32), class_counts)
 
 
@@ -193,21 +192,34 @@ class BinnedLayout:
 
 
 def pair_shape(
-    n_devices: int, n_classes: int, size: tuple[int, int, int], most: tuple[int, int]
-) -> PairShape:
-    """Choose the shapes for a ``size`` (rows, features, bins) in a fit with at ``most`` so many."""
+    n_devices: int,
+    n_classes: int,
+    size: tuple[int, int, int],
+    most: tuple[int, int],
+    *,
+    most_rows: int,
+    budget: int,
+) -> PairShape | None:
+    """Choose the shapes for a ``size`` (rows, features, bins) in a fit with at ``most`` so many.
+
+    ``most_rows`` rows are counted at a time; None when not even one root fits into the budget.
+    """
     _, n_features, n_bins = size
-    most_rows, most_features = most
-    n_rows = min(_MOST_ROWS_OF_PAIRS, max(_LEAST_ROWS, 1 << (most_rows - 1).bit_length()))
+    of_fit, most_features = most
+    per_device = ceil_div(of_fit, n_devices)
+    n_rows = min(most_rows, max(_LEAST_ROWS, 1 << (per_device - 1).bit_length()))
     sizes = [few for few in _FEATURES_SIZES if n_features <= few < most_features]
     n_padded = min(sizes, default=most_features)
     n_bins = next(size for size in _BINS_SIZES if size >= n_bins)
-    n_roots = min(n_padded, max(1, _PAIRS_BYTES // (4 * n_classes * n_padded * n_bins**2)))
+    of_root = _COPIES_OF_COUNTS * 4 * n_classes * n_padded * n_bins**2
+    if of_root > budget:
+        return None
+    n_roots = min(n_padded, budget // of_root)
     return PairShape(
         n_devices=n_devices,
         n_rows=n_rows,
-        n_blocks=rounded_up(_ceil_div(most_rows, n_rows * n_devices)),
-        n_features=_ceil_div(n_padded, n_roots) * n_roots,
+        n_blocks=rounded_up(ceil_div(of_fit, n_rows * n_devices)),
+        n_features=ceil_div(n_padded, n_roots) * n_roots,
         n_bins=n_bins,
         n_classes=n_classes,
         n_roots=n_roots,
@@ -223,7 +235,7 @@ def lay_out_bins(
 ) -> BinnedLayout:
     """Deal out rows of bins to the devices; a row that only pads has no class."""
     n_samples, n_features = codes.shape
-    n_used = _ceil_div(n_samples, shape.n_rows * shape.n_devices)
+    n_used = ceil_div(n_samples, shape.n_rows * shape.n_devices)
     places = (shape.n_devices, shape.n_blocks * shape.n_rows)
     all_codes = np.zeros((*places, shape.n_features), dtype=np.uint8)
     all_labels = np.full(places, -1, dtype=np.int32)
@@ -246,5 +258,6 @@ def lay_out_bins(
     )
 
 
-def _ceil_div(a: int, b: int) -> int:
+def ceil_div(a: int, b: int) -> int:
+    """Divide, and round up."""
     return -(-a // b)

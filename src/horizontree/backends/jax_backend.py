@@ -5,6 +5,7 @@ Nothing global is changed: 64-bit types are switched on around our own calls onl
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,10 @@ from typing import Any
 
 import jax
 import numpy as np
+
+if not (hasattr(jax, "enable_x64") and hasattr(jax, "shard_map")):
+    raise ImportError(f"JAX {jax.__version__} is too old: 0.8 or later is needed")
+
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
@@ -37,6 +42,7 @@ from horizontree.backends.base import (
 from horizontree.backends.device_layout import (
     PairShape,
     Shape,
+    ceil_div,
     code_type,
     lay_out,
     lay_out_bins,
@@ -52,6 +58,7 @@ from horizontree.objective import Objective
 NO_FEATURE = -1
 _USUAL_MEMORY = 1 << 32  # of a device that does not tell
 _SECONDS_BETWEEN_CHECKS = 0.05
+_OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 _EVERYWHERE = PartitionSpec()
 _SHARED_OUT = PartitionSpec(ROWS_AXIS)
@@ -60,6 +67,9 @@ _BINNED_SPEC = Binned(_SHARED_OUT, _SHARED_OUT, _EVERYWHERE, _EVERYWHERE, _EVERY
 
 _PAIRS_FRACTION = 16
 """Nodes with fewer rows than this fraction of the fit's are left to the processor."""
+
+_ROWS_OF_PRODUCT = {"float32": 1 << 12, "int8": 1 << 15}
+"""Rows that one matrix product counts; a float32 sum of ones is exact up to 2^24 of them."""
 
 _MOST_PRODUCTS_OF_PROCESSOR = 10**12
 """Matrix products are what accelerators do best; a processor has a better way to count pairs."""
@@ -138,6 +148,7 @@ class JAXBackend:
         self.mesh = Mesh(np.array(self.devices), (ROWS_AXIS,))
         self._n_features = 0  # the most so far: levels of one fit share their programs
         self._n_rows = 0
+        self._one_at_a_time = threading.Lock()
         self.in_turn = self.platform == "cpu"
         self.product_type = np.dtype(np.float32 if self.platform == "cpu" else np.int8)
 
@@ -179,7 +190,7 @@ class JAXBackend:
         settings = tasks[0].settings
         level = [task.samples for task in tasks]
         n_individuals = len(tasks[0].genes)
-        with _on_devices():
+        with self._one_at_a_time, _on_devices():
             shape = self.shape_for(level, n_individuals, settings.depth)
             samples = self.put(level, shape)
             coding = _coding(tasks, shape)
@@ -197,8 +208,10 @@ class JAXBackend:
                 settings.generations + 1,
                 should_stop,
                 on_progress,
+                is_even=self.n_processes > 1,
             )
-        return _populations(tasks, State(*map(np.asarray, state)))
+            ended = State(*map(np.asarray, state))
+        return _populations(tasks, ended)
 
     def scan_pairs(
         self,
@@ -215,8 +228,9 @@ class JAXBackend:
         """
         n_samples, n_features = codes.shape
         most = is_open.shape[1]
-        self._n_features = max(self._n_features, n_features)
-        self._n_rows = max(self._n_rows, n_samples)
+        with self._one_at_a_time:
+            self._n_features = max(self._n_features, n_features)
+            self._n_rows = max(self._n_rows, n_samples)
         is_small = n_samples * _PAIRS_FRACTION < self._n_rows
         products = n_classes * n_samples * (n_features * most) ** 2
         if is_small or (self.platform == "cpu" and products > _MOST_PRODUCTS_OF_PROCESSOR):
@@ -226,9 +240,13 @@ class JAXBackend:
             n_classes,
             (n_samples, n_features, most),
             (self._n_rows, self._n_features),
+            most_rows=_ROWS_OF_PRODUCT[self.product_type.name],
+            budget=self._budget(),
         )
+        if shape is None:
+            return None
         layout = lay_out_bins(codes, labels, n_bins, is_open, shape)
-        with _on_devices():
+        with self._one_at_a_time, _on_devices():
             binned = Binned(
                 codes=self._share_out(layout.codes),
                 label=self._share_out(layout.label),
@@ -252,19 +270,19 @@ class JAXBackend:
         n_classes = level[0].n_classes
         self._n_features = max(self._n_features, *(samples.n_features for samples in level), 1)
         self._n_rows = max(self._n_rows, sum(samples.n_samples for samples in level))
-        n_rows = rows_of_block(self._n_rows, n_nodes * n_classes)
-        n_blocks = -(-(self._n_rows // n_rows + n_nodes * n_classes) // n_devices)
-        n_blocks = rounded_up(n_blocks)
+        n_groups = min(n_nodes * n_classes, self._n_rows)  # of one class at one node
+        n_rows = rows_of_block(self._n_rows, n_groups)
+        n_blocks = rounded_up(ceil_div(self._n_rows // n_rows + n_groups, n_devices))
         chunk, trees = 1, 1
         if not self.in_turn:
-            chunk, trees = plan_masks(n_individuals, depth, n_rows, self._budget())
-            chunk = min(chunk, 1 << (n_blocks.bit_length() - 1))
+            most, trees = plan_masks(n_individuals, depth, n_rows, self._budget())
+            chunk = ceil_div(n_blocks, ceil_div(n_blocks, most))
         most_distinct = max(int(samples.n_distinct.max(initial=0)) for samples in level)
         return Shape(
             n_devices=n_devices,
             n_nodes=n_nodes,
             n_rows=n_rows,
-            n_blocks=-(-n_blocks // chunk) * chunk,
+            n_blocks=ceil_div(n_blocks, chunk) * chunk,
             n_features=self._n_features,
             n_classes=n_classes,
             chunk=chunk,
@@ -273,9 +291,20 @@ class JAXBackend:
         )
 
     def _budget(self) -> int:
-        """Return the bytes that masks may take on a device: a sixteenth of its memory."""
-        stats = self.devices[0].memory_stats() or {}
-        return int(stats.get("bytes_limit", _USUAL_MEMORY)) // 16
+        """Return the bytes that counting may take on a device: a sixteenth of its memory.
+
+        Over several processes all must plan alike, whatever their own devices say.
+        """
+        known = None if self.n_processes > 1 else self.memory()
+        return (known or _USUAL_MEMORY) // 16
+
+    def memory(self) -> int | None:
+        """Return the bytes that JAX may use on each device of this process, if it tells."""
+        mine = [device for device in self.devices if device.process_index == jax.process_index()]
+        stats = [device.memory_stats() or {} for device in mine]
+        return min(
+            (int(stat["bytes_limit"]) for stat in stats if "bytes_limit" in stat), default=None
+        )
 
     def plan(self, shape: Shape) -> Plan:
         """Say how the blocks of a shape are counted."""
@@ -346,12 +375,15 @@ def _on_devices() -> Iterator[None]:
         try:
             yield
         except jax.errors.JaxRuntimeError as error:
-            if "RESOURCE_EXHAUSTED" not in str(error) and "out of memory" not in str(error).lower():
-                raise
+            if any(word in str(error) for word in _OUT_OF_MEMORY):
+                raise DeviceError(
+                    f"The device has too little memory for this problem: {_first_line(error)}. Use "
+                    'backend="cpu", fewer rows, more devices, or a device with more memory '
+                    "(docs/gpu.md has the formula)."
+                ) from error
             raise DeviceError(
-                f"The device has too little memory for this problem: {_first_line(error)}. Use "
-                'backend="cpu", fewer rows, more devices, or a device with more memory '
-                "(docs/gpu.md has the formula)."
+                f"A device program failed: {_first_line(error)}. Run `horizontree doctor` to see "
+                'whether the devices work; backend="cpu" does without them.'
             ) from error
 
 
@@ -399,8 +431,13 @@ def _run_pieces(
     n_generations: int,
     should_stop: Callable[[], bool],
     on_progress: OnProgress,
+    *,
+    is_even: bool,
 ) -> State:
-    """Run generations in pieces short enough to be stopped."""
+    """Run generations in pieces short enough to be stopped.
+
+    ``is_even`` pieces depend on no clock: processes that run together must agree on them.
+    """
     n_run, piece = 0, 1
     while n_run < n_generations and not np.asarray(state.is_over).all():
         if n_run > 0 and should_stop():
@@ -408,9 +445,8 @@ def _run_pieces(
         started = time.perf_counter()
         n_run = min(n_run + piece, n_generations)
         state = run(state, np.int64(n_run))
-        cost = np.asarray(state.cost)[0]
-        on_progress(n_run - 1, int(cost.min()))
-        if time.perf_counter() - started < _SECONDS_BETWEEN_CHECKS:
+        on_progress(int(np.asarray(state.n_generations)[0]), int(np.asarray(state.cost)[0].min()))
+        if is_even or time.perf_counter() - started < _SECONDS_BETWEEN_CHECKS:
             piece *= 2
     return state
 

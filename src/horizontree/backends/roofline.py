@@ -11,6 +11,7 @@ where the devices have a code: ``w`` is an eighth. docs/gpu.md has the figures.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 
@@ -45,27 +46,33 @@ class Device:
 
 
 KNOWN = {
+    "A100.*80GB": Device(2.0e12, 9.7e12),
     "A100": Device(1.555e12, 9.7e12),
+    "H100.*(PCIe|NVL)": Device(2.0e12, 12.8e12),
     "H100": Device(3.35e12, 15.5e12),
     "H200": Device(4.8e12, 15.5e12),
     "V100": Device(0.9e12, 7.8e12),
+    "L40S?": Device(0.864e12, 22.9e12),
     "L4": Device(0.3e12, 7.5e12),
     "T4": Device(0.32e12, 4.0e12),
     "RTX 4090": Device(1.008e12, 20.6e12),
     "MI300X": Device(5.3e12, 40.0e12),
     "MI250X": Device(3.2e12, 23.0e12),
 }
-"""Data sheets: memory bandwidth, and 32-bit integer operations of one device."""
+"""Data sheets: memory bandwidth, and 32-bit integer operations; the first name that fits."""
 
 
 def device_of(kind: str) -> Device | None:
     """Find a device by what its driver calls it."""
-    return next((device for name, device in KNOWN.items() if name in kind), None)
+    for name, device in KNOWN.items():
+        if re.search(rf"\b{name}\b", kind):
+            return device
+    return None
 
 
 def measured_processor(n_bytes: int = 1 << 28) -> Device:
     """Measure how fast one core reads memory that is not in its cache."""
-    data = np.zeros(n_bytes // 8)
+    data = np.ones(n_bytes // 8)  # zeros would not be in memory at all
     seconds = []
     for _ in range(3):
         started = time.perf_counter()

@@ -21,7 +21,6 @@ def keep_programs() -> None:
 
 def check_jax() -> None:
     """Refuse a request for JAX that cannot be met, before any data is read."""
-    keep_programs()
     try:
         get_backend("jax", 1)
     except (ImportError, DeviceError) as error:

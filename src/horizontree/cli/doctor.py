@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,7 +18,7 @@ from horizontree import DEOCTClassifier, HorizonTreeClassifier, MHDEOCTClassifie
 from horizontree._version import __version__
 from horizontree.backends import Backend, DeviceError, get_backend
 from horizontree.backends.roofline import BIT, Device, device_of, measured_processor
-from horizontree.cli.console import note, say, say_json, table
+from horizontree.cli.console import CommandError, note, say, say_json, table
 from horizontree.cli.devices import keep_programs
 from horizontree.encoding import SampleSet, rank_samples
 
@@ -29,6 +30,7 @@ _N_VALUES = 200  # of a feature: a code is one byte
 _SIZES = {"small": 500, "large": 200_000}
 _ROWS_TO_COUNT = {False: 1_000_000, True: 100_000}
 _COUNTING = f"counting: {_N_TREES} trees of depth {_DEPTH}, {_N_FEATURES} features, 1-byte codes"
+_BAD, _FAILED = "DIFFERENT TREES", "failed"
 _TREE_ARRAYS = ("feature", "threshold", "left", "right", "class_counts")
 
 
@@ -54,6 +56,22 @@ def run(arguments: argparse.Namespace) -> None:
         say_json(report)
     else:
         say(_text(report))
+    if any(_BAD in str(fact) or _FAILED in str(fact) for fact in _facts(report)):
+        raise CommandError("a backend does not do what it should; see above, and use another")
+
+
+def _facts(report: dict[str, dict[str, Any]]) -> list[Any]:
+    return [*report["agreement"].values(), *report["throughput"].values()]
+
+
+def _try(work: Callable[[], Any]) -> Any:
+    """Do something on a backend; a failure is a finding, too."""
+    try:
+        return work()
+    except Exception as error:
+        return (
+            f"{_FAILED}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        )
 
 
 def _versions() -> dict[str, str]:
@@ -108,8 +126,8 @@ def _describe(backend: Backend) -> str:
     devices = _devices(backend)
     if not devices:
         return "works: Numba kernels"
-    stats = devices[0].memory_stats() or {}
-    memory = f", {_gigabytes(stats['bytes_limit'])} each" if "bytes_limit" in stats else ""
+    n_bytes = backend.memory()  # type: ignore[attr-defined]
+    memory = f", {_gigabytes(n_bytes)} each" if n_bytes is not None else ""
     kind = f"{devices[0].platform} ({devices[0].device_kind})"
     return f"works: {len(devices)} x {kind}{memory}"
 
@@ -136,13 +154,19 @@ def _agreement(
             expected = make(backend="cpu", **options).fit(X, y)
             for name in others:
                 tell(f"{make.__name__} on {n_rows:,} rows, {name}")
-                started = time.perf_counter()
-                model = make(backend=name, **options).fit(X, y)
-                seconds = time.perf_counter() - started
-                verdict = "same tree" if _is_same(model, expected) else "DIFFERENT TREES"
                 key = f"{make.__name__}, {n_rows:,} x {X.shape[1]}, {name}"
-                result[key] = f"{verdict} ({seconds:.1f} s with compiling)"
+                model = make(backend=name, **options)
+                result[key] = _try(partial(_compared, model, expected, X, y))
     return result
+
+
+def _compared(model: Any, expected: Any, X: NDArray[np.float64], y: NDArray[np.intp]) -> str:
+    """Fit a model, and tell whether it is the expected one."""
+    started = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - started
+    verdict = "same tree" if _is_same(model, expected) else _BAD
+    return f"{verdict} ({seconds:.1f} s with compiling)"
 
 
 def _is_same(model: Any, other: Any) -> bool:
@@ -166,7 +190,7 @@ def _problem(n_rows: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
 
 def _throughput(
     backends: dict[str, Backend], n_rows: int, tell: Callable[[str], None]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, Any]:
     """Count 100 trees on each backend, and compare with the roofline model."""
     X, y = _problem(n_rows)
     samples = rank_samples(X, y, 2)
@@ -174,19 +198,26 @@ def _throughput(
     result = {}
     for name, backend in backends.items():
         tell(f"counting {_N_TREES} trees on {n_rows:,} rows, {name}")
-        counter = backend.load(samples, _DEPTH)
-        counter.count(*trees)  # compiled, and on the device
-        seconds = []
-        for _ in range(3):
-            started = time.perf_counter()
-            counter.count(*trees)
-            seconds.append(time.perf_counter() - started)
-        result[name] = {"sample_trees_per_second": n_rows * _N_TREES / min(seconds)}
-        model = _model_of(backend)
-        if model is not None:
-            code_bytes = 1 if _devices(backend) else BIT
-            result[name]["roofline"] = model.sample_trees(_DEPTH, code_bytes)
+        result[name] = _try(partial(_rates, backend, samples, trees))
     return result
+
+
+def _rates(
+    backend: Backend, samples: SampleSet, trees: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> dict[str, float]:
+    """Time the counting of trees."""
+    counter = backend.load(samples, _DEPTH)
+    counter.count(*trees)  # compiled, and on the device
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        counter.count(*trees)
+        seconds.append(time.perf_counter() - started)
+    rates = {"sample_trees_per_second": samples.n_samples * _N_TREES / min(seconds)}
+    model = _model_of(backend)
+    if model is not None:
+        rates["roofline"] = model.sample_trees(_DEPTH, 1 if _devices(backend) else BIT)
+    return rates
 
 
 def _model_of(backend: Backend) -> Device | None:
@@ -218,6 +249,9 @@ def _text(report: dict[str, dict[str, Any]]) -> str:
         parts.append("\n".join([title, *(f"  {name}: {fact}" for name, fact in facts.items())]))
     rows = [(_COUNTING, "sample-trees/s", "roofline", "share")]
     for name, figures in report["throughput"].items():
+        if isinstance(figures, str):
+            parts.append(f"counting on {name} {figures}")
+            continue
         reached, most = figures["sample_trees_per_second"], figures.get("roofline")
         bound = ("-", "-") if most is None else (f"{most:.2e}", f"{100 * reached / most:.0f} %")
         rows.append((f"  {name}", f"{reached:.2e}", *bound))

@@ -24,7 +24,7 @@ from horizontree.cli.console import (
     table,
 )
 from horizontree.cli.data_file import DataFile
-from horizontree.cli.devices import check_jax
+from horizontree.cli.devices import check_jax, keep_programs
 from horizontree.cli.evaluate import Comparison, compare
 from horizontree.cli.labels import Labels, as_text, read_labels
 from horizontree.cli.models import check_output, facts, tree_text
@@ -78,6 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
         check_output(arguments.output, arguments.data)
     estimator = _estimator(arguments, arguments.method)
     _check_options(estimator)
+    keep_programs()
     if arguments.backend == "jax":
         check_jax()
     samples = _read(arguments)

@@ -55,9 +55,7 @@ class EvolutionaryClassifier(BaseTreeClassifier):
         check_choice("backend", self.backend, BACKENDS)
 
     def _search(self, problem: Problem) -> Found:
-        found, self.backend_ = search_on(
-            self.backend, problem, lambda backend: self._search_with(backend, problem)
-        )
+        found, self.backend_ = search_on(self.backend, problem, self._search_with)
         return found
 
     @abstractmethod

@@ -134,9 +134,7 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         return check_integer("horizon", self.horizon, at_least=2, at_most=DEEPEST_HORIZON)
 
     def _search(self, problem: Problem) -> Found:
-        found, self.backend_ = search_on(
-            self.backend, problem, lambda backend: self._search_with(backend, problem)
-        )
+        found, self.backend_ = search_on(self.backend, problem, self._search_with)
         return found
 
     def _search_with(self, backend: Backend, problem: Problem) -> Found:
