@@ -328,9 +328,9 @@ def devices() -> Table:
     )
     before, found = json.loads(out.stdout)
     return (
-        '11,000,000 x 28 with `backend="jax"` on the XLA CPU device, a few generations of 100 trees: '
-        f"seconds, and peak memory above that of the input ({before / 2**30:.1f} GB with everything "
-        "imported); the second fit's peak is that of both.",
+        '11,000,000 x 28 with `backend="jax"` on the XLA CPU device, a few generations of 100 '
+        f"trees: seconds, and peak memory above that of the input ({before / 2**30:.1f} GB with "
+        "everything imported); the second fit's peak is that of both.",
         ["", "depth", "generations", "seconds", "GB above the input"],
         [
             [name, str(depth), str(generations), f"{seconds:.0f}", f"{n_bytes / 2**30:.1f}"]
