@@ -411,7 +411,7 @@ def _count_last(blocks, block, bench, t, width):
 
 
 @kernel
-def _fill_node_counts(class_counts, left_counts, node_counts):
+def fill_node_counts(class_counts, left_counts, node_counts):
     """Turn left counts into the counts of every node and leaf of the heap."""
     n_nodes = left_counts.shape[0]
     for c in range(class_counts.shape[0]):
@@ -459,7 +459,7 @@ def count_population(blocks, bench, feature, n_left, node_counts):
         bench.left_counts[:] = 0
         bench.node[IS_AFFECTED] = 1
         _count_whole(blocks, bench)
-        _fill_node_counts(blocks.class_counts, bench.left_counts, node_counts[i])
+        fill_node_counts(blocks.class_counts, bench.left_counts, node_counts[i])
 
 
 # ------------------------------------------------------------------ differential evolution
@@ -644,7 +644,7 @@ def evolve(blocks, bench, population, settings, first, end, is_waiting):
                 _count_changed(blocks, bench, resident)
             else:
                 _count_whole(blocks, bench)
-            _fill_node_counts(blocks.class_counts, trial_counts, bench.node_counts)
+            fill_node_counts(blocks.class_counts, trial_counts, bench.node_counts)
             trial_cost = _pruned_cost(
                 bench.node_counts, bench.node_cost, split_cost, min_samples_leaf
             )

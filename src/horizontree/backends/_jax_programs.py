@@ -17,6 +17,7 @@ padding. ``search.differential_evolution`` is what these programs must agree wit
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -112,20 +113,20 @@ def count_left(samples: Samples, feature: Array, cut: Array, plan: Plan) -> Arra
     n_nodes, n_individuals, n_heap = feature.shape
     n_classes = samples.class_counts.shape[1]
     cut = cut.astype(samples.codes.dtype)
-    count = _count_in_turn if plan.in_turn else _count_at_once
+    count = _count_in_turn if plan.in_turn else partial(_count_at_once, n_at_once=plan.trees)
 
     def add(i: Array, total: Array) -> Array:
         first = i * plan.chunk
         codes = lax.dynamic_slice_in_dim(samples.codes, first, plan.chunk)
         node = lax.dynamic_slice_in_dim(samples.node_of, first, plan.chunk)
         label = lax.dynamic_slice_in_dim(samples.class_of, first, plan.chunk)
-        return total.at[node, label].add(count(codes, feature[node], cut[node], plan))
+        return total.at[node, label].add(count(codes, feature[node], cut[node]))
 
     zero = jnp.zeros((n_nodes, n_classes, n_individuals, n_heap), jnp.int32)
     return lax.psum(lax.fori_loop(0, samples.n_chunks[0], add, zero), ROWS_AXIS)
 
 
-def _count_at_once(codes: Array, feature: Array, cut: Array, plan: Plan) -> Array:
+def _count_at_once(codes: Array, feature: Array, cut: Array, n_at_once: int) -> Array:
     """Count, block by block, the rows that go left: ``[block, individual, heap]``.
 
     Many trees go through all blocks in step.
@@ -135,10 +136,10 @@ def _count_at_once(codes: Array, feature: Array, cut: Array, plan: Plan) -> Arra
     def count(tree: tuple[Array, Array]) -> Array:
         return _count_level_by_level(codes, *tree)
 
-    if plan.trees >= len(trees[0]):
+    if n_at_once >= len(trees[0]):
         counts = jax.vmap(count)(trees)
     else:
-        counts = lax.map(count, trees, batch_size=plan.trees)
+        counts = lax.map(count, trees, batch_size=n_at_once)
     return jnp.moveaxis(counts, 0, 1)
 
 
@@ -160,7 +161,7 @@ def _count_level_by_level(codes: Array, feature: Array, cut: Array) -> Array:
     return jnp.concatenate(counts, axis=1)
 
 
-def _count_in_turn(codes: Array, feature: Array, cut: Array, plan: Plan) -> Array:
+def _count_in_turn(codes: Array, feature: Array, cut: Array) -> Array:
     """Do the same a tree at a time, so that its rows are read where they are, byte by byte."""
     is_shallow = feature.shape[2] < 2**_UNROLLED_DEPTH
     count_tree = _count_unrolled if is_shallow else _count_node_by_node
@@ -234,8 +235,8 @@ def pruned_cost(left: Array, class_counts: Array, terms: Terms) -> Array:
     cost = as_leaf[:, :, last:]
     while last > 0:
         first = (last - 1) // 2
-        low, high = size[:, :, 2 * first + 1 : 2 * last + 1 : 2], size[:, :, 2 * first + 2 :: 2]
-        high = high[:, :, : low.shape[2]]
+        below = size[:, :, 2 * first + 1 : 2 * last + 1]
+        low, high = below[:, :, 0::2], below[:, :, 1::2]
         of_low, of_high = cost[:, :, 0::2], cost[:, :, 1::2]
         leaf = as_leaf[:, :, first:last]
         is_allowed = jnp.minimum(low, high) >= terms.min_samples_leaf

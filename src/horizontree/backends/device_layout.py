@@ -194,17 +194,17 @@ class BinnedLayout:
 def pair_shape(
     n_devices: int,
     n_classes: int,
-    size: tuple[int, int, int],
+    size: tuple[int, int],
     most: tuple[int, int],
     *,
     most_rows: int,
     budget: int,
 ) -> PairShape | None:
-    """Choose the shapes for a ``size`` (rows, features, bins) in a fit with at ``most`` so many.
+    """Choose the shapes for a ``size`` (features, bins) in a fit of ``most`` (rows, features).
 
     ``most_rows`` rows are counted at a time; None when not even one root fits into the budget.
     """
-    _, n_features, n_bins = size
+    n_features, n_bins = size
     of_fit, most_features = most
     per_device = ceil_div(of_fit, n_devices)
     n_rows = min(most_rows, max(_LEAST_ROWS, 1 << (per_device - 1).bit_length()))

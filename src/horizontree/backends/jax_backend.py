@@ -22,6 +22,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from horizontree.backends import _jax_programs as programs
+from horizontree.backends._bitset_kernels import fill_node_counts
 from horizontree.backends._jax_programs import (
     ROWS_AXIS,
     Binned,
@@ -238,7 +239,7 @@ class JAXBackend:
         shape = pair_shape(
             len(self.devices),
             n_classes,
-            (n_samples, n_features, most),
+            (n_features, most),
             (self._n_rows, self._n_features),
             most_rows=_ROWS_OF_PRODUCT[self.product_type.name],
             budget=self._budget(),
@@ -478,10 +479,7 @@ def _node_counts(
     left: NDArray[np.int32], class_counts: NDArray[np.int64], individual: int
 ) -> NDArray[np.int64]:
     """Return the class counts of every node and leaf of an individual."""
-    n_heap = left.shape[2]
-    counts = np.zeros((2 * n_heap + 1, len(class_counts)), dtype=np.int64)
-    counts[0] = class_counts
-    for t in range(n_heap):
-        counts[2 * t + 1] = left[:, individual, t]
-        counts[2 * t + 2] = counts[t] - counts[2 * t + 1]
+    of_one = np.ascontiguousarray(left[:, individual].T, dtype=np.int64)
+    counts = np.empty((2 * len(of_one) + 1, len(class_counts)), dtype=np.int64)
+    fill_node_counts(class_counts, of_one, counts)
     return counts
