@@ -24,7 +24,7 @@ from horizontree.encoding import SampleSet, rank_samples
 
 SEED = 0
 N_FEATURES, N_TREES, DEPTH = 20, 100, 2
-N_VALUES = {"1-byte codes": 200, "4-byte codes": None}
+N_VALUES = {"1-byte codes": 200, "3-byte codes": None}
 
 
 def make_samples(n_rows: int, n_values: int | None) -> SampleSet:

@@ -27,6 +27,7 @@ from horizontree.backends import (
 from horizontree.backends import _jax_programs as programs
 from horizontree.backends._jax_programs import Coding, Terms
 from horizontree.backends.base import EvolutionSettings, EvolutionTask
+from horizontree.backends.device_layout import bytes_of_codes, rounded_up
 from horizontree.backends.jax_backend import JAXBackend
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
@@ -194,7 +195,7 @@ def test_counts_are_those_of_the_reference_on_either_side_of_every_edge(devices)
 
 
 @pytest.mark.parametrize("n_values", [254, 255, 256, 65_535, 65_536])
-def test_codes_and_cuts_fit_their_type(n_values, devices):
+def test_codes_and_cuts_fit_their_bytes(n_values, devices):
     order = np.arange(n_values, dtype=float)
     X = np.concatenate([order, order[::-1]])[:, None]
     samples = rank_samples(X, np.arange(len(X)) % 2, 2)
@@ -202,6 +203,40 @@ def test_codes_and_cuts_fit_their_type(n_values, devices):
     feature = np.where(n_left > 0, 0, -1)
     counts = JAXBackend().load(samples, 1).count(feature, n_left)
     assert np.array_equal(counts, ReferenceBackend().load(samples, 1).count(feature, n_left))
+
+
+def samples_of_mixed_features():
+    rng = np.random.default_rng(0)
+    n_values = [2, 0, 300, 255, 60_000]
+    X = rng.random((70_000, 5))
+    for f, n in enumerate(n_values):
+        if n > 0:
+            X[:, f] = np.append(np.arange(n), rng.integers(0, n, 70_000 - n))
+    return rank_samples(X, rng.integers(0, 3, 70_000), 3)
+
+
+def test_every_feature_of_a_node_has_the_bytes_that_it_needs(backend):
+    samples = samples_of_mixed_features()
+    shape = backend.shape_for([samples], 20, 2)
+    assert bytes_of_codes(samples.n_distinct).tolist() == [1, 3, 2, 1, 2]
+    assert (shape.n_bytes, shape.n_planes) == (3, 1 + rounded_up(9))
+    for depth in (1, 2, 6):
+        feature, n_left = random_trees(samples, depth, 20)
+        counts = backend.load(samples, depth).count(feature, n_left)
+        assert np.array_equal(counts, CPUBackend().load(samples, depth).count(feature, n_left))
+
+
+def test_nodes_of_a_level_may_need_different_bytes(backend):
+    samples = samples_of_mixed_features()
+    level = [*samples.split(1, 200), samples]
+    tasks = [
+        EvolutionTask(node, genes.random_genes(6, 6, i), settings_of(2, generations=3, stream=i))
+        for i, node in enumerate(level)
+    ]
+    together = backend.evolve_together(tasks, Objective(), never)
+    for task, ours in zip(tasks, together, strict=True):
+        alone = CPUBackend().evolve(task.samples, task.genes, Objective(), task.settings, never)
+        assert_same_population(ours, alone)
 
 
 # ------------------------------------------------------------------------------- evolution
@@ -570,7 +605,8 @@ def test_padding_stays_small(devices):
                 for n in sizes.tolist()
             ]
             shape = backend.shape_for(level, 100, 3)
-            assert shape.n_devices * shape.n_bytes <= most * n_samples
+            n_stored = shape.n_devices * shape.n_blocks * shape.n_rows * shape.n_planes
+            assert n_stored <= most * n_samples
 
 
 # ------------------------------------------------------------------------ several processes

@@ -2,12 +2,15 @@
 
 All of them are pure functions of arrays. The nodes of a level of the tree are one batch:
 
-    codes[block, feature, row]   which of the node's distinct values a sample has
-    node_of[block]               every block of rows belongs to one node
-    class_of[block]              and to one class, so that a sum over its rows is a count
+    codes[block, plane, row]       which of the node's distinct values a sample has, byte by byte
+    plane_of[node, feature, byte]  where the bytes are, the lowest first
+    node_of[block]                 every block of rows belongs to one node
+    class_of[block]                and to one class, so that a sum over its rows is a count
 
-A row past the end of a class has a code that is above every cut: it never goes left, and only
-samples that go left are counted (a node's samples are known, those that go right follow).
+A feature has as many planes as its codes have bytes; bytes beyond them are read from a plane of
+zeros that all features share. A row past the end of a class has a code that is above every cut:
+it never goes left, and only samples that go left are counted (a node's samples are known, those
+that go right follow).
 
 A population is ``[node, individual, ...]``; its trees are in heap order. All counts are
 integers, and every draw is a function of the stream, the generation, the individual and the
@@ -17,6 +20,7 @@ padding. ``search.differential_evolution`` is what these programs must agree wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -65,7 +69,8 @@ class Plan(NamedTuple):
 class Samples(NamedTuple):
     """The samples of the nodes of a level; see the picture at the top."""
 
-    codes: Array  # [block, feature, row]
+    codes: Array  # [block, plane, row]
+    plane_of: Array  # [node, feature, byte]
     node_of: Array  # [block]
     class_of: Array  # [block]
     n_chunks: Array  # chunks of blocks that hold samples
@@ -112,7 +117,10 @@ def count_left(samples: Samples, feature: Array, cut: Array, plan: Plan) -> Arra
     """
     n_nodes, n_individuals, n_heap = feature.shape
     n_classes = samples.class_counts.shape[1]
-    cut = cut.astype(samples.codes.dtype)
+    n_bytes = samples.plane_of.shape[2]
+    of_node = jnp.arange(n_nodes)[:, None, None]
+    plane = samples.plane_of[of_node, feature]
+    cut = (cut[..., None] >> (8 * jnp.arange(n_bytes, dtype=cut.dtype))).astype(jnp.uint8)
     count = _count_in_turn if plan.in_turn else partial(_count_at_once, n_at_once=plan.trees)
 
     def add(i: Array, total: Array) -> Array:
@@ -120,18 +128,27 @@ def count_left(samples: Samples, feature: Array, cut: Array, plan: Plan) -> Arra
         codes = lax.dynamic_slice_in_dim(samples.codes, first, plan.chunk)
         node = lax.dynamic_slice_in_dim(samples.node_of, first, plan.chunk)
         label = lax.dynamic_slice_in_dim(samples.class_of, first, plan.chunk)
-        return total.at[node, label].add(count(codes, feature[node], cut[node]))
+        return total.at[node, label].add(count(codes, plane[node], cut[node]))
 
     zero = jnp.zeros((n_nodes, n_classes, n_individuals, n_heap), jnp.int32)
     return lax.psum(lax.fori_loop(0, samples.n_chunks[0], add, zero), ROWS_AXIS)
 
 
-def _count_at_once(codes: Array, feature: Array, cut: Array, n_at_once: int) -> Array:
+def _is_below(read: Callable[[Array], Array], plane: Array, cut: Array) -> Array:
+    """Tell which rows have a code below a cut; both have their bytes last, the lowest first."""
+    is_below = read(plane[..., 0]) < cut[..., 0, None]
+    for byte in range(1, plane.shape[-1]):
+        rows, here = read(plane[..., byte]), cut[..., byte, None]
+        is_below = (rows < here) | ((rows == here) & is_below)
+    return is_below
+
+
+def _count_at_once(codes: Array, plane: Array, cut: Array, n_at_once: int) -> Array:
     """Count, block by block, the rows that go left: ``[block, individual, heap]``.
 
     Many trees go through all blocks in step.
     """
-    trees = jnp.moveaxis(feature, 1, 0), jnp.moveaxis(cut, 1, 0)
+    trees = jnp.moveaxis(plane, 1, 0), jnp.moveaxis(cut, 1, 0)
 
     def count(tree: tuple[Array, Array]) -> Array:
         return _count_level_by_level(codes, *tree)
@@ -143,15 +160,18 @@ def _count_at_once(codes: Array, feature: Array, cut: Array, n_at_once: int) -> 
     return jnp.moveaxis(counts, 0, 1)
 
 
-def _count_level_by_level(codes: Array, feature: Array, cut: Array) -> Array:
+def _count_level_by_level(codes: Array, plane: Array, cut: Array) -> Array:
     """Count the rows of many blocks, each with a tree of its own: ``[block, heap]``."""
-    n_blocks, n_heap = feature.shape
+    n_blocks, n_heap, _ = plane.shape
+
+    def read(plane: Array) -> Array:
+        return jax.vmap(lambda of_block, at: of_block[at])(codes, plane)
+
     counts = []
     reach = None
     for level in range(n_heap.bit_length()):
         heap = slice(2**level - 1, 2 ** (level + 1) - 1)
-        rows = jax.vmap(lambda of_block, f: of_block[f])(codes, feature[:, heap])
-        is_left = rows < cut[:, heap, None]
+        is_left = _is_below(read, plane[:, heap], cut[:, heap])
         is_right = ~is_left
         if reach is not None:
             is_left &= reach
@@ -161,23 +181,23 @@ def _count_level_by_level(codes: Array, feature: Array, cut: Array) -> Array:
     return jnp.concatenate(counts, axis=1)
 
 
-def _count_in_turn(codes: Array, feature: Array, cut: Array) -> Array:
+def _count_in_turn(codes: Array, plane: Array, cut: Array) -> Array:
     """Do the same a tree at a time, so that its rows are read where they are, byte by byte."""
-    is_shallow = feature.shape[2] < 2**_UNROLLED_DEPTH
+    is_shallow = plane.shape[2] < 2**_UNROLLED_DEPTH
     count_tree = _count_unrolled if is_shallow else _count_node_by_node
 
     def of_block(block: tuple[Array, Array, Array]) -> Array:
         return lax.map(lambda tree: count_tree(block[0], *tree), block[1:])
 
-    return lax.map(of_block, (codes, feature, cut))
+    return lax.map(of_block, (codes, plane, cut))
 
 
-def _count_unrolled(codes: Array, feature: Array, cut: Array) -> Array:
+def _count_unrolled(codes: Array, plane: Array, cut: Array) -> Array:
     """Count the rows of a block that go left at the nodes of a tree, each with its own mask."""
     counts = []
     reach: list[Array | None] = [None]
-    for heap in range(len(feature)):
-        is_left = lax.dynamic_index_in_dim(codes, feature[heap], keepdims=False) < cut[heap]
+    for heap in range(len(plane)):
+        is_left = _is_below(partial(_plane, codes), plane[heap], cut[heap])
         is_right = ~is_left
         above = reach[heap]
         if above is not None:
@@ -188,19 +208,24 @@ def _count_unrolled(codes: Array, feature: Array, cut: Array) -> Array:
     return jnp.stack(counts)
 
 
-def _count_node_by_node(codes: Array, feature: Array, cut: Array) -> Array:
+def _count_node_by_node(codes: Array, plane: Array, cut: Array) -> Array:
     """Do the same for a tree with many nodes: each row knows the one that it is at."""
 
     def visit(at: Array, split: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        f, k, heap = split
+        of_split, cut_of_split, heap = split
         is_here = at == heap
-        goes_left = lax.dynamic_index_in_dim(codes, f, keepdims=False) < k
+        goes_left = _is_below(partial(_plane, codes), of_split, cut_of_split)
         child = 2 * heap + 2 - goes_left.astype(at.dtype)
         return jnp.where(is_here, child, at), _n_true(is_here & goes_left)
 
     at = jnp.zeros(codes.shape[1], jnp.uint16)
-    heap = jnp.arange(len(feature), dtype=at.dtype)
-    return lax.scan(visit, at, (feature, cut, heap))[1]
+    heap = jnp.arange(len(plane), dtype=at.dtype)
+    return lax.scan(visit, at, (plane, cut, heap))[1]
+
+
+def _plane(codes: Array, at: Array) -> Array:
+    """Read a plane of a block where it is."""
+    return lax.dynamic_index_in_dim(codes, at, keepdims=False)
 
 
 def _n_true(is_true: Array) -> Array:

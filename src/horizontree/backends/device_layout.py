@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,8 @@ from horizontree.encoding import SampleSet
 _LEAST_ROWS = 64  # of a block
 _MOST_ROWS = 1 << 14
 _NODES_STEP = 4
+_LEAST_OF_MORE_BYTES = (1 << 8, 1 << 16, 1 << 24)
+_PADDING = 255  # every byte of a code that is above all cuts
 _MASKS_AT_A_TIME = 3  # of a level of a tree: who is here, who goes left, who goes right
 
 _COPIES_OF_COUNTS = 5  # of a root's histograms, while they are read
@@ -58,10 +59,10 @@ class Shape:
         Blocks on each device, rounded up to whole chunks.
     n_features, n_classes : int
         Features and classes.
+    n_bytes, n_planes : int
+        Bytes of the longest code, and of the codes of a row, rounded up.
     chunk, trees : int
         Blocks that a device counts at a time, and trees that go through them.
-    dtype : numpy dtype
-        Of the codes.
     """
 
     n_devices: int
@@ -70,36 +71,41 @@ class Shape:
     n_blocks: int
     n_features: int
     n_classes: int
+    n_bytes: int
+    n_planes: int
     chunk: int
     trees: int
-    dtype: np.dtype[Any]
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of the codes on each device."""
-        return self.n_blocks * self.n_features * self.n_rows * self.dtype.itemsize
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
     """The arrays of ``_jax_programs.Samples`` on the host, blocks of one device together."""
 
-    codes: NDArray[Any]
+    codes: NDArray[np.uint8]
+    plane_of: NDArray[np.int32]
     node_of: NDArray[np.int32]
     class_of: NDArray[np.int32]
     n_chunks: NDArray[np.int32]
     class_counts: NDArray[np.int32]
 
 
-def code_type(n_distinct: int) -> np.dtype[Any]:
-    """Return the smallest type whose highest value is above every code and cut.
+def bytes_of_codes(n_distinct: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many bytes the codes of each feature need.
 
-    Cuts are ``0..n_distinct`` and codes are less; a padding row has the highest value.
+    Cuts are ``0..n_distinct`` and codes are less; a padding row has all bits set.
     """
-    for dtype in (np.uint8, np.uint16):
-        if n_distinct <= np.iinfo(dtype).max:
-            return np.dtype(dtype)
-    return np.dtype(np.uint32)
+    return 1 + np.searchsorted(_LEAST_OF_MORE_BYTES, n_distinct, side="right")
+
+
+def n_shared_planes(n_bytes: int) -> int:
+    """Return how many planes of zeros stand for the high bytes of short codes: none or one."""
+    return int(n_bytes > 1)
+
+
+def rounded_planes(n_bytes: NDArray[np.int64], longest: int, n_features: int) -> int:
+    """Round the bytes of a row's codes up, but not beyond what the longest codes would need."""
+    needed = rounded_up(max(1, int(n_bytes.sum())))
+    return n_shared_planes(longest) + min(needed, n_features * longest)
 
 
 def rows_of_block(n_rows: int, n_groups: int) -> int:
@@ -126,8 +132,11 @@ def lay_out(level: Sequence[SampleSet], shape: Shape) -> Layout:
     """Write the samples of a level into blocks."""
     rows, per_device = shape.n_rows, shape.n_blocks
     n_slots = shape.n_devices * per_device
-    codes = np.full((n_slots, shape.n_features, rows), np.iinfo(shape.dtype).max, dtype=shape.dtype)
+    first_plane = n_shared_planes(shape.n_bytes)
+    codes = np.full((n_slots, shape.n_planes, rows), _PADDING, dtype=np.uint8)
+    codes[:, :first_plane] = 0
     flat = codes.reshape(-1)
+    plane_of = np.zeros((shape.n_nodes, shape.n_features, shape.n_bytes), dtype=np.int32)
     node_of = np.zeros(n_slots, dtype=np.int32)
     class_of = np.zeros(n_slots, dtype=np.int32)
     class_counts = np.zeros((shape.n_nodes, shape.n_classes), dtype=np.int32)
@@ -143,11 +152,18 @@ def lay_out(level: Sequence[SampleSet], shape: Shape) -> Layout:
         first_sample = np.cumsum(samples.class_counts) - samples.class_counts
         padded = np.repeat(first_block * rows - first_sample, samples.class_counts)
         padded += np.arange(samples.n_samples)
-        place = slot[padded // rows] * (shape.n_features * rows) + padded % rows
-        write_codes(samples.order, place, rows, flat)
+        place = slot[padded // rows] * (shape.n_planes * rows) + padded % rows
+        n_bytes = bytes_of_codes(samples.n_distinct)
+        first = first_plane + np.cumsum(n_bytes) - n_bytes
+        write_codes(samples.order, place, rows, first, n_bytes, flat)
+        byte = np.arange(shape.n_bytes)
+        is_there = byte < n_bytes[:, None]
+        plane_of[node, : samples.n_features] = np.where(is_there, first[:, None] + byte, 0)
         n_used += len(block)
     n_chunks = ceil_div(ceil_div(n_used, shape.n_devices), shape.chunk)
-    return Layout(codes, node_of, class_of, np.array([n_chunks], dtype=np.int32), class_counts)
+    return Layout(
+        codes, plane_of, node_of, class_of, np.array([n_chunks], dtype=np.int32), class_counts
+    )
 
 
 # ------------------------------------------------------------------------------- depth two

@@ -43,13 +43,14 @@ from horizontree.backends.base import (
 from horizontree.backends.device_layout import (
     PairShape,
     Shape,
+    bytes_of_codes,
     ceil_div,
-    code_type,
     lay_out,
     lay_out_bins,
     pair_shape,
     plan_masks,
     rounded_nodes,
+    rounded_planes,
     rounded_up,
     rows_of_block,
 )
@@ -63,7 +64,14 @@ _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 _EVERYWHERE = PartitionSpec()
 _SHARED_OUT = PartitionSpec(ROWS_AXIS)
-_SAMPLES_SPEC = Samples(_SHARED_OUT, _SHARED_OUT, _SHARED_OUT, _EVERYWHERE, _EVERYWHERE)
+_SAMPLES_SPEC = Samples(
+    codes=_SHARED_OUT,
+    plane_of=_EVERYWHERE,
+    node_of=_SHARED_OUT,
+    class_of=_SHARED_OUT,
+    n_chunks=_EVERYWHERE,
+    class_counts=_EVERYWHERE,
+)
 _BINNED_SPEC = Binned(_SHARED_OUT, _SHARED_OUT, _EVERYWHERE, _EVERYWHERE, _EVERYWHERE)
 
 _PAIRS_FRACTION = 16
@@ -149,7 +157,8 @@ class JAXBackend:
         self.mesh = Mesh(np.array(self.devices), (ROWS_AXIS,))
         self._n_features = 0  # the most so far: levels of one fit share their programs
         self._n_rows = 0
-        self._one_at_a_time = threading.Lock()
+        self._n_planes: dict[int, int] = {}  # by the bytes of the longest code
+        self.one_at_a_time = threading.Lock()
         self.in_turn = self.platform == "cpu"
         self.product_type = np.dtype(np.float32 if self.platform == "cpu" else np.int8)
 
@@ -191,7 +200,7 @@ class JAXBackend:
         settings = tasks[0].settings
         level = [task.samples for task in tasks]
         n_individuals = len(tasks[0].genes)
-        with self._one_at_a_time, _on_devices():
+        with self.one_at_a_time, _on_devices():
             shape = self.shape_for(level, n_individuals, settings.depth)
             samples = self.put(level, shape)
             coding = _coding(tasks, shape)
@@ -229,7 +238,7 @@ class JAXBackend:
         """
         n_samples, n_features = codes.shape
         most = is_open.shape[1]
-        with self._one_at_a_time:
+        with self.one_at_a_time:
             self._n_features = max(self._n_features, n_features)
             self._n_rows = max(self._n_rows, n_samples)
         is_small = n_samples * _PAIRS_FRACTION < self._n_rows
@@ -247,7 +256,7 @@ class JAXBackend:
         if shape is None:
             return None
         layout = lay_out_bins(codes, labels, n_bins, is_open, shape)
-        with self._one_at_a_time, _on_devices():
+        with self.one_at_a_time, _on_devices():
             binned = Binned(
                 codes=self._share_out(layout.codes),
                 label=self._share_out(layout.label),
@@ -278,7 +287,7 @@ class JAXBackend:
         if not self.in_turn:
             most, trees = plan_masks(n_individuals, depth, n_rows, self._budget())
             chunk = ceil_div(n_blocks, ceil_div(n_blocks, most))
-        most_distinct = max(int(samples.n_distinct.max(initial=0)) for samples in level)
+        n_bytes, n_planes = self._planes_of(level)
         return Shape(
             n_devices=n_devices,
             n_nodes=n_nodes,
@@ -286,10 +295,19 @@ class JAXBackend:
             n_blocks=ceil_div(n_blocks, chunk) * chunk,
             n_features=self._n_features,
             n_classes=n_classes,
+            n_bytes=n_bytes,
+            n_planes=n_planes,
             chunk=chunk,
             trees=trees,
-            dtype=code_type(most_distinct),
         )
+
+    def _planes_of(self, level: Sequence[SampleSet]) -> tuple[int, int]:
+        """Return the bytes of the longest code of a level, and planes enough for all codes."""
+        of_nodes = [bytes_of_codes(samples.n_distinct) for samples in level]
+        longest = max(int(n_bytes.max(initial=1)) for n_bytes in of_nodes)
+        needed = max(rounded_planes(n_bytes, longest, self._n_features) for n_bytes in of_nodes)
+        self._n_planes[longest] = max(needed, self._n_planes.get(longest, 0))
+        return longest, self._n_planes[longest]
 
     def _budget(self) -> int:
         """Return the bytes that counting may take on a device: a sixteenth of its memory.
@@ -316,6 +334,7 @@ class JAXBackend:
         layout = lay_out(level, shape)
         return Samples(
             codes=self._share_out(layout.codes),
+            plane_of=layout.plane_of,
             node_of=self._share_out(layout.node_of),
             class_of=self._share_out(layout.class_of),
             n_chunks=layout.n_chunks,
@@ -348,7 +367,7 @@ class JAXCounter:
             is_f = feature == f
             cut[0, :n_trees][is_f] = np.searchsorted(starts, n_left[is_f])
             at[0, :n_trees][is_f] = f
-        with _on_devices():
+        with self._backend.one_at_a_time, _on_devices():
             if self._on_devices is None:
                 shape = self._backend.shape_for([self._samples], n_padded, self._depth)
                 self._on_devices = shape, self._backend.put([self._samples], shape)

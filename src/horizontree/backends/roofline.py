@@ -1,9 +1,10 @@
 """How fast counting can be at best: the roofline model of the device programs.
 
 Counting one sample in one tree of depth D reads one code of ``w`` bytes for each of its
-``2**D - 1`` inner nodes, and does four operations on it: compare, go left, go right, add. So
+``2**D - 1`` inner nodes, and does four operations on each byte: compare, go left, go right, add
+(or, from the second byte on, compare twice and join). So
 
-    sample-trees a second <= min(bandwidth / bytes, operations / (4 * nodes))
+    sample-trees a second <= min(bandwidth, operations / 4) / (w * nodes)
 
 with the bandwidth of the memory that the codes come from. The CPU backend's bitsets have a bit
 where the devices have a code: ``w`` is an eighth. docs/gpu.md has the figures.
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-OPERATIONS_PER_NODE = 4
+OPERATIONS_PER_BYTE = 4
 BIT = 1 / 8
 
 
@@ -39,10 +40,8 @@ class Device:
     def sample_trees(self, depth: int, code_bytes: float = 1) -> float:
         """Return the sample-trees a second that the model allows."""
         n_nodes = (1 << depth) - 1
-        return min(
-            self.bandwidth / (n_nodes * code_bytes),
-            self.operations / (n_nodes * OPERATIONS_PER_NODE),
-        )
+        bytes_a_second = min(self.bandwidth, self.operations / OPERATIONS_PER_BYTE)
+        return bytes_a_second / (n_nodes * code_bytes)
 
 
 KNOWN = {
