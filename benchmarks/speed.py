@@ -293,7 +293,7 @@ def counting() -> Table:
     return (
         "Whole trees counted on one core: 1,000,000 x 20, 100 random trees of depth 2, 2 classes; "
         "10^9 sample-trees a second (medians of 5). Codes have one byte where a feature has at "
-        "most 255 values, and four where it has a million.",
+        "most 255 values, and three where it has a million.",
         ["", *rates],
         rows,
     )
