@@ -174,3 +174,46 @@ def split_of(samples: SampleSet, feature_gene: int, candidate_gene: int) -> tupl
     candidate = candidate_gene * (len(groups) + 1) // 2**32
     n_left = sum(len(group) for group in groups[:candidate])
     return (feature, n_left) if n_left else (-1, 0)
+
+
+# --------------------------------------------------------------------------- local search
+
+
+def strict_cost(
+    tree: Split | None, X: NDArray[Any], y: NDArray[np.integer], objective: Objective
+) -> float:
+    """Return the cost of a tree as it stands; infinite when a leaf is too small."""
+    if tree is None:
+        if len(y) < objective.min_samples_leaf:
+            return float("inf")
+        return objective.leaf_cost(np.bincount(y, minlength=1))
+    goes_left = X[:, tree.feature] <= tree.cut
+    return (
+        objective.split_cost
+        + strict_cost(tree.left, X[goes_left], y[goes_left], objective)
+        + strict_cost(tree.right, X[~goes_left], y[~goes_left], objective)
+    )
+
+
+def best_change(
+    tree: Split | None,
+    X: NDArray[Any],
+    y: NDArray[np.integer],
+    depth: int,
+    objective: Objective,
+) -> Split | None:
+    """Return a subtree after the best change of its root; itself when nothing is cheaper.
+
+    Equal cost: a leaf, then the left child, the right child, the first split.
+    """
+    below = (None, None) if tree is None else (tree.left, tree.right)
+    changed: list[Split | None] = [None, *below]
+    if depth > 0:
+        changed += [
+            Split(f, float(value), *below)
+            for f in range(X.shape[1])
+            for value in np.unique(X[:, f])[:-1]
+        ]
+    best = min(changed, key=lambda other: strict_cost(other, X, y, objective))
+    is_cheaper = strict_cost(best, X, y, objective) < strict_cost(tree, X, y, objective)
+    return best if is_cheaper else tree

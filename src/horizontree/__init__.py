@@ -5,7 +5,10 @@ from horizontree.estimators import (
     CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
+    LSOCTClassifier,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
 )
 from horizontree.model_file import load_model, save_model
 
@@ -13,7 +16,10 @@ __all__ = [
     "CARTClassifier",
     "DEOCTClassifier",
     "HorizonTreeClassifier",
+    "LSOCTClassifier",
     "MHDEOCTClassifier",
+    "QuantBnBClassifier",
+    "RSOCTClassifier",
     "__version__",
     "load_model",
     "save_model",

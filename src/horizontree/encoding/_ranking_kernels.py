@@ -89,3 +89,13 @@ def group_starts(order_of_feature, starts):
             starts[k] = j
             k += 1
     starts[k] = order_of_feature.shape[0]
+
+
+@njit(nogil=True, cache=True)
+def fill_codes(order, code):
+    """Write which of its feature's distinct values each sample has: ``code[sample, f]``."""
+    for f in range(order.shape[0]):
+        value = -1
+        for j in range(order.shape[1]):
+            value += order[f, j] & TIED == 0
+            code[order[f, j] & SAMPLE, f] = value

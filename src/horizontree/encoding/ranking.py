@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from horizontree.encoding._ranking_kernels import (
     SAMPLE,
     TIED,
+    fill_codes,
     filter_order,
     group_starts,
     mark_first,
@@ -94,6 +95,12 @@ class SampleSet:
         out = np.empty(self.n_distinct[feature] + 1, dtype=np.int32)
         group_starts(self.order[feature], out)
         return out
+
+    def codes(self) -> NDArray[np.int32]:
+        """Return which of its feature's distinct values each sample has: [sample, feature]."""
+        codes = np.empty((self.n_samples, self.n_features), dtype=np.int32)
+        fill_codes(self.order, codes)
+        return codes
 
     def value_at(self, feature: int, j: int) -> float:
         """Return the ``j``-th smallest value of a feature."""

@@ -3,6 +3,17 @@
 from horizontree.estimators.cart import CARTClassifier
 from horizontree.estimators.deoct import DEOCTClassifier
 from horizontree.estimators.horizon import HorizonTreeClassifier
+from horizontree.estimators.lsoct import LSOCTClassifier
 from horizontree.estimators.mhdeoct import MHDEOCTClassifier
+from horizontree.estimators.quantbnb import QuantBnBClassifier
+from horizontree.estimators.rsoct import RSOCTClassifier
 
-__all__ = ["CARTClassifier", "DEOCTClassifier", "HorizonTreeClassifier", "MHDEOCTClassifier"]
+__all__ = [
+    "CARTClassifier",
+    "DEOCTClassifier",
+    "HorizonTreeClassifier",
+    "LSOCTClassifier",
+    "MHDEOCTClassifier",
+    "QuantBnBClassifier",
+    "RSOCTClassifier",
+]
