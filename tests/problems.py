@@ -13,7 +13,10 @@ from horizontree import (
     CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
+    LSOCTClassifier,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
 )
 from horizontree.encoding import SampleSet, rank_samples
 
@@ -83,7 +86,15 @@ def small_data(
     return X, y
 
 
-KINDS = (CARTClassifier, DEOCTClassifier, MHDEOCTClassifier, HorizonTreeClassifier)
+KINDS = (
+    CARTClassifier,
+    DEOCTClassifier,
+    MHDEOCTClassifier,
+    HorizonTreeClassifier,
+    LSOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
+)
 
 
 def quick(kind: type, **changes: Any) -> Any:
@@ -93,6 +104,12 @@ def quick(kind: type, **changes: Any) -> Any:
         options |= {"population_size": 20, "generations": 20}
     if kind is HorizonTreeClassifier:
         options |= {"effort": "quick"}
+    if kind is LSOCTClassifier:
+        options |= {"n_starts": 3}
+    if kind in (QuantBnBClassifier, RSOCTClassifier):
+        options |= {"max_boxes": 50}
+    if kind is RSOCTClassifier:
+        options |= {"group_size": 0}
     return kind(**options | changes)
 
 

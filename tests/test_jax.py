@@ -205,6 +205,28 @@ def test_codes_and_cuts_fit_their_bytes(n_values, devices):
     assert np.array_equal(counts, ReferenceBackend().load(samples, 1).count(feature, n_left))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(DEOCTClassifier, 2, population_size=5, generations=2, random_state=0),
+        partial(MHDEOCTClassifier, 3, population_size=5, generations=2, random_state=0),
+        partial(HorizonTreeClassifier, 2),
+    ],
+    ids=["deoct", "mh-deoct", "horizon"],
+)
+def test_trees_are_those_of_the_cpu_on_either_side_of_every_edge(make, devices):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, size=(200_000, 2)).astype(float)
+    y = (X.sum(axis=1) + rng.integers(0, 5, size=len(X)) > 9).astype(int)
+    for edge in bucket_edges(JAXBackend(), len(X)):
+        for n_samples in (edge - 1, edge):
+            data = X[-n_samples:], y[-n_samples:]
+            if len(np.unique(data[1])) > 1:
+                ours, other = (make(backend=name).fit(*data) for name in ("jax", "cpu"))
+                assert_same_fit(ours, other)
+
+
 def samples_of_mixed_features():
     rng = np.random.default_rng(0)
     n_values = [2, 0, 300, 255, 60_000]

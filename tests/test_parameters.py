@@ -10,7 +10,10 @@ from horizontree import (
     CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
+    LSOCTClassifier,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
 )
 from horizontree.estimators.parameters import (
     check_choice,
@@ -53,13 +56,34 @@ WRONG_FOR_HORIZON_TREE = {
     "time_limit": WRONG_FOR_EVOLUTIONARY["time_limit"],
     "random_state": WRONG_FOR_EVOLUTIONARY["random_state"],
 }
+WRONG_FOR_LOCAL_SEARCH = {
+    "max_depth": (*NOT_COUNTS, 13),
+    "n_starts": NOT_COUNTS,
+    "time_limit": WRONG_FOR_EVOLUTIONARY["time_limit"],
+    "random_state": WRONG_FOR_EVOLUTIONARY["random_state"],
+}
+WRONG_FOR_QUANTILES = {
+    "max_depth": (*NOT_COUNTS, 4),
+    "max_boxes": tuple(v for v in NOT_COUNTS if v is not None),
+    "time_limit": WRONG_FOR_EVOLUTIONARY["time_limit"],
+}
+WRONG_FOR_REDUCED_SPACE = WRONG_FOR_QUANTILES | {
+    "max_depth": (*NOT_COUNTS, 5),
+    "group_size": (-1, 2.5, "8", None, True),
+}
 WRONG_FOR_MOVING_HORIZON = {"horizon": (0, -1, 4, 2.0, "3", "AUTO", None, True)}
 
 
 def wrong_values():
     """List every classifier with every parameter and every wrong value of it."""
     for kind in KINDS:
-        own = {CARTClassifier: WRONG_FOR_CART, HorizonTreeClassifier: WRONG_FOR_HORIZON_TREE}
+        own = {
+            CARTClassifier: WRONG_FOR_CART,
+            HorizonTreeClassifier: WRONG_FOR_HORIZON_TREE,
+            LSOCTClassifier: WRONG_FOR_LOCAL_SEARCH,
+            QuantBnBClassifier: WRONG_FOR_QUANTILES,
+            RSOCTClassifier: WRONG_FOR_REDUCED_SPACE,
+        }
         tables = [WRONG_FOR_ALL, own.get(kind, WRONG_FOR_EVOLUTIONARY)]
         if kind is MHDEOCTClassifier:
             tables.append(WRONG_FOR_MOVING_HORIZON)
@@ -84,7 +108,8 @@ def test_every_parameter_has_its_wrong_values():
     covered = {kind: {"verbose"} for kind in KINDS}
     for case in wrong_values():
         covered[case.values[0]].add(case.values[1])
-    covered[CARTClassifier].add("random_state")  # accepted for likeness, never used
+    for kind in (CARTClassifier, QuantBnBClassifier, RSOCTClassifier):
+        covered[kind].add("random_state")  # accepted for likeness, never used
     assert covered == {kind: set(kind().get_params()) for kind in KINDS}
 
 

@@ -23,7 +23,10 @@ from horizontree.estimators import (
     CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
+    LSOCTClassifier,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
 )
 from horizontree.model_schema import FITTED, ModelContent, ModelFileError, encode_value
 from horizontree.tree import LEAF, Tree
@@ -35,6 +38,9 @@ METHODS: dict[str, type[Any]] = {
     "deoct": DEOCTClassifier,
     "mh-deoct": MHDEOCTClassifier,
     "horizon": HorizonTreeClassifier,
+    "ls-oct": LSOCTClassifier,
+    "quant-bnb": QuantBnBClassifier,
+    "rs-oct": RSOCTClassifier,
 }
 """The estimator of each method name."""
 

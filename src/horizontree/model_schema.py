@@ -5,7 +5,7 @@ A model file is one JSON object::
     format           "horizontree-model"
     format_version   1
     created_with     the program and version that wrote it
-    method           "cart", "deoct", "mh-deoct" or "horizon"
+    method           "cart", "deoct", "horizon" and the others of ``METHODS``
     target           name of the target column, or null
     n_features       number of features
     feature_names    their names in column order, or null

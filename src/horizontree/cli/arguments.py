@@ -10,7 +10,7 @@ from typing import NoReturn
 from horizontree._version import __version__
 from horizontree.cli.console import CommandError
 
-METHOD_NAMES = ("horizon", "mh-deoct", "cart", "deoct")
+METHOD_NAMES = ("horizon", "mh-deoct", "deoct", "cart", "ls-oct", "quant-bnb", "rs-oct")
 DEFAULT_DEPTH = 4
 DEFAULT_SEED = 0
 

@@ -26,6 +26,9 @@ class QuantBnBClassifier(BaseTreeClassifier):
         Fewest training samples in a leaf.
     ccp_alpha : float, default=0.0
         Price of a split, as a share of all training samples.
+    max_boxes : int or None, default=None
+        Boxes of trees after which the best tree so far is kept, with the bound so far: a limit
+        that does not depend on the machine.
     time_limit : float or None, default=None
         Seconds after which the best tree so far is kept, with the bound so far.
     random_state : int, RandomState instance or None, default=None
@@ -52,7 +55,7 @@ class QuantBnBClassifier(BaseTreeClassifier):
     lower_bound_, gap_ : float
         A bound that no tree of this depth can beat, and the relative distance to it.
     status_ : str
-        ``"optimal"``, ``"time_limit"`` or ``"interrupted"``.
+        ``"optimal"``, ``"completed"`` (after ``max_boxes``), ``"time_limit"`` or ``"interrupted"``.
     fit_time_ : float
         Seconds.
     n_iter_ : int
@@ -76,6 +79,7 @@ class QuantBnBClassifier(BaseTreeClassifier):
         *,
         min_samples_leaf: int = 1,
         ccp_alpha: float = 0.0,
+        max_boxes: int | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -84,6 +88,7 @@ class QuantBnBClassifier(BaseTreeClassifier):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.ccp_alpha = ccp_alpha
+        self.max_boxes = max_boxes
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -92,14 +97,22 @@ class QuantBnBClassifier(BaseTreeClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("max_depth", self.max_depth, at_least=1, at_most=DEEPEST)
+        if self.max_boxes is not None:
+            check_integer("max_boxes", self.max_boxes, at_least=1)
 
     def _search(self, problem: Problem) -> Found:
         watch = problem.watch
+        n_done = 0
+
+        def stops() -> bool:
+            return watch.should_stop() or (self.max_boxes is not None and n_done >= self.max_boxes)
 
         def report(n_boxes: int, cost: int, bound: int) -> None:
+            nonlocal n_done
+            n_done = n_boxes
             watch.report("boxes", n_boxes, n_boxes, cost, bound)
 
         solved = quant_bnb.solve(
-            problem.samples, int(self.max_depth), problem.objective, watch.should_stop, report
+            problem.samples, int(self.max_depth), problem.objective, stops, report
         )
         return Found([problem.tree_of(solved.root)], n_iter=solved.n_boxes, bound=solved.bound)

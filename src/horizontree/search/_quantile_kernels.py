@@ -8,6 +8,8 @@ the samples with codes from ``low`` to ``high - 1`` go.
 import numpy as np
 from numba import njit
 
+SAMPLE = np.uint32((1 << 31) - 1)
+
 
 @njit(nogil=True, cache=True)
 def divide_range(starts, low, high, n_parts, parts):
@@ -38,11 +40,12 @@ def _errors(count):
 
 
 @njit(nogil=True, cache=True)
-def bound_stumps(code, label, n_classes, members, starts, offset, boxes, n_parts, found, bound):
+def bound_stumps(order, class_of, n_classes, starts, offset, boxes, n_parts, found, bound):
     """Divide ranges of single splits, and count the errors that none of a part can avoid.
 
-    ``boxes[i]`` is feature, low, high, and those of a feature stand together. Writes the parts
-    in the same form, and their bounds; returns how many there are.
+    ``class_of`` a sample that is not there is ``n_classes``. ``boxes[i]`` is feature, low, high,
+    and those of a feature stand together. Writes the parts in the same form, and their bounds;
+    returns how many there are.
     """
     parts = np.empty((n_parts, 2), np.int64)
     n_found = 0
@@ -59,12 +62,18 @@ def bound_stumps(code, label, n_classes, members, starts, offset, boxes, n_parts
                 n_found += 1
             i += 1
         edges = np.unique(found[first:n_found, 1:].copy().reshape(-1))
-        below = np.zeros((edges.shape[0] + 1, n_classes), np.int64)
-        for m in range(members.shape[0]):
-            edge = np.searchsorted(edges, code[members[m], f], side="right")
-            below[edge, label[members[m]]] += 1
-        for edge in range(edges.shape[0]):
-            below[edge + 1] += below[edge]
+        below = np.zeros((edges.shape[0] + 1, n_classes + 1), np.int64)
+        at = 0
+        for edge in range(edges.shape[0] + 1):
+            end = order.shape[1]
+            if edge < edges.shape[0]:
+                end = starts[offset[f] + edges[edge]]
+            for j in range(at, end):
+                below[edge, class_of[order[f, j] & SAMPLE]] += 1
+            if edge > 0:
+                below[edge] += below[edge - 1]
+            at = end
+        below[:, n_classes] = 0
         every = below[edges.shape[0]]
         for part in range(first, n_found):
             low = np.searchsorted(edges, found[part, 1])

@@ -183,9 +183,12 @@ class _Search:
     ) -> _Stumps:
         found = np.empty((N_PARTS * len(stumps.boxes), 3), dtype=np.int64)
         bound = np.empty(len(found), dtype=np.int64)
+        n_classes = self.samples.n_classes
+        class_of = np.full(self.samples.n_samples, n_classes, dtype=np.int32)
+        class_of[members] = self.samples.labels[members]
         n_found = bound_stumps(
-            self._code, self.samples.labels, self.samples.n_classes, members, self._starts,
-            self._offset, stumps.boxes, N_PARTS, found, bound,
+            self.samples.order, class_of, n_classes, self._starts, self._offset, stumps.boxes,
+            N_PARTS, found, bound,
         )  # fmt: skip
         cost = bound[:n_found] * COST_SCALE + self.objective.split_cost
         is_open = cost < limit
