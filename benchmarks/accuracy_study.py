@@ -102,6 +102,8 @@ METHODS = {
     "deoct-long": _ours("DEOCTClassifier", mode="long"),
     "mh-deoct-long": _ours("MHDEOCTClassifier", mode="long"),
     "horizon": _ours("HorizonTreeClassifier"),
+    "ls-oct": _ours("LSOCTClassifier"),
+    "quant-bnb": _ours("QuantBnBClassifier", time_limit=60.0),
 }
 
 

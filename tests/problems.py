@@ -97,8 +97,14 @@ KINDS = (
 )
 
 
+DEEPEST = {QuantBnBClassifier: 3, RSOCTClassifier: 4}
+
+
 def quick(kind: type, **changes: Any) -> Any:
-    """Make a classifier whose search is short, for tests in which quality is not the point."""
+    """Make a classifier whose search is short, for tests in which quality is not the point.
+
+    The depth is one that the classifier can do.
+    """
     options: dict[str, Any] = {"max_depth": 3, "random_state": 0}
     if kind in (DEOCTClassifier, MHDEOCTClassifier):
         options |= {"population_size": 20, "generations": 20}
@@ -110,7 +116,10 @@ def quick(kind: type, **changes: Any) -> Any:
         options |= {"max_boxes": 50}
     if kind is RSOCTClassifier:
         options |= {"group_size": 0}
-    return kind(**options | changes)
+    options |= changes
+    if kind in DEEPEST and isinstance(options["max_depth"], int):
+        options["max_depth"] = min(options["max_depth"], DEEPEST[kind])
+    return kind(**options)
 
 
 def planted_tree(seed: int, n_samples: int = 60, n_features: int = 4) -> tuple[Any, Any]:

@@ -17,10 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from horizontree import (
-    CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
 )
 from problems import KINDS, make_data, quick
 
@@ -190,7 +191,7 @@ def test_the_fitted_attributes_are_those_of_the_contract(kind):
         "fit_time_",
         "n_iter_",
     }
-    if kind is not CARTClassifier:
+    if kind in (DEOCTClassifier, MHDEOCTClassifier, HorizonTreeClassifier):
         expected.add("backend_")
     assert {name for name in vars(model) if name.endswith("_")} == expected
     for name in expected:
@@ -238,7 +239,8 @@ def test_the_automatic_horizon_is_the_papers(kind):
 
 def test_the_defaults_are_those_of_the_contract(kind):
     parameters = kind().get_params()
-    expected = {"max_depth": 4, "min_samples_leaf": 1, "ccp_alpha": 0.0, "random_state": None}
+    depth = 2 if kind in (QuantBnBClassifier, RSOCTClassifier) else 4
+    expected = {"max_depth": depth, "min_samples_leaf": 1, "ccp_alpha": 0.0, "random_state": None}
     assert parameters.items() >= expected.items()
     if kind is DEOCTClassifier:
         assert parameters["crossover"] == 0.1

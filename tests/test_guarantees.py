@@ -13,7 +13,10 @@ from horizontree import (
     CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
+    LSOCTClassifier,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
 )
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search.moving_horizon import MovingHorizon
@@ -45,12 +48,14 @@ def check_promises(model, X, y) -> None:
         or getattr(model, "criterion", None) == "misclassification"
     )
     was_stopped = model.status_ in ("time_limit", "interrupted")
+    proves = isinstance(model, HorizonTreeClassifier | QuantBnBClassifier | RSOCTClassifier)
+    is_exact |= isinstance(model, QuantBnBClassifier) and model.max_depth == 1
     is_exact |= isinstance(model, HorizonTreeClassifier) and (
         model.max_depth == 1 or (model.max_depth == 2 and not was_stopped)
     )
     if is_exact or model.objective_ == 0:
         assert model.status_ == "optimal"
-    elif not isinstance(model, HorizonTreeClassifier):  # these have nothing to prove with
+    elif not proves:  # these have nothing to prove with
         assert model.lower_bound_ == 0
     assert (model.status_ == "optimal") == (model.lower_bound_ == model.objective_)
     assert 0 <= model.lower_bound_ <= model.objective_
@@ -70,6 +75,10 @@ def test_every_promise_is_kept_and_nobody_is_worse_than_cart(data, options, seed
     for model in (
         *(quick(kind, **options, **few) for kind in (DEOCTClassifier, MHDEOCTClassifier)),
         *(HorizonTreeClassifier(**options, effort=effort) for effort in ("quick", "normal")),
+        *(
+            quick(kind, **options)
+            for kind in (LSOCTClassifier, QuantBnBClassifier, RSOCTClassifier)
+        ),
     ):
         check_promises(model.fit(X, y), X, y)
         assert model.objective_ <= cart.objective_
@@ -192,10 +201,9 @@ DEGENERATE = {
 @pytest.mark.parametrize("min_samples_leaf", [1, 2, 1000])
 def test_the_promises_hold_on_degenerate_data(data, kind, max_depth, min_samples_leaf):
     X, y = data
-    options = {"max_depth": max_depth, "min_samples_leaf": min_samples_leaf}
-    model = quick(kind, **options).fit(X, y)
+    model = quick(kind, max_depth=max_depth, min_samples_leaf=min_samples_leaf).fit(X, y)
     check_promises(model, X, y)
-    cart = CARTClassifier(**options).fit(X, y)
+    cart = CARTClassifier(model.max_depth, min_samples_leaf=min_samples_leaf).fit(X, y)
     assert model.objective_ <= cart.objective_
 
 

@@ -95,7 +95,7 @@ def wrong_values():
 
 @pytest.mark.parametrize(("kind", "name", "value"), list(wrong_values()))
 def test_a_wrong_value_is_refused_with_the_name_and_the_value(kind, name, value):
-    model = quick(kind, **{name: value})
+    model = quick(kind).set_params(**{name: value})
     with pytest.raises((ValueError, TypeError)) as refusal:
         model.fit(X, Y)
     assert name in str(refusal.value)

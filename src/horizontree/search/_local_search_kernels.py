@@ -63,7 +63,7 @@ def _members_of(node, level, depth, place, members):
 
 @njit(nogil=True, cache=True)
 def grow_at_random(code, label, n_classes, bits, min_samples_leaf, depth, feature, cut, place):
-    """Grow a tree whose splits are drawn: a feature, and a sample that is the last on the left.
+    """Grow a tree whose splits are drawn: a feature, and how many samples go left at least.
 
     ``bits[node, attempt]`` are the draws; a node with no lucky attempt is a leaf.
     """
@@ -83,7 +83,7 @@ def grow_at_random(code, label, n_classes, bits, min_samples_leaf, depth, featur
             high = np.int64(bits[node, attempt] >> np.uint64(32))
             low = np.int64(bits[node, attempt] & np.uint64(0xFFFFFFFF))
             f = (high * n_features) >> 32
-            last = code[members[(low * m) >> 32], f]
+            last = np.partition(code[members[:m], f], (low * m) >> 32)[(low * m) >> 32]
             n_left = 0
             for i in range(m):
                 n_left += code[members[i], f] <= last
