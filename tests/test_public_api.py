@@ -28,12 +28,18 @@ WITH_ALL = [
 def test_the_package_offers_what_it_says():
     assert sorted(horizontree.__all__) == [
         "CARTClassifier",
+        "ConTreeClassifier",
         "DEOCTClassifier",
+        "GOSDTGuessesClassifier",
         "HorizonTreeClassifier",
+        "IAIOCTClassifier",
         "LSOCTClassifier",
+        "MDLPBinarizer",
         "MHDEOCTClassifier",
         "QuantBnBClassifier",
         "RSOCTClassifier",
+        "STreeDClassifier",
+        "ThresholdGuessBinarizer",
         "__version__",
         "load_model",
         "save_model",

@@ -10,9 +10,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from horizontree import (
     CARTClassifier,
+    ConTreeClassifier,
     DEOCTClassifier,
+    GOSDTGuessesClassifier,
     HorizonTreeClassifier,
+    LSOCTClassifier,
+    MDLPBinarizer,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
+    STreeDClassifier,
+    ThresholdGuessBinarizer,
 )
 from horizontree.estimators.base import BaseTreeClassifier
 
@@ -27,10 +35,21 @@ SHORT = {"population_size": 10, "generations": 10}
         HorizonTreeClassifier(),
         HorizonTreeClassifier(max_depth=6, effort="quick", n_jobs=2),
         MHDEOCTClassifier(max_depth=2, horizon=1, n_jobs=2, random_state=0, **SHORT),
+        LSOCTClassifier(n_starts=3),
+        QuantBnBClassifier(),
+        RSOCTClassifier(max_boxes=3000),
+        GOSDTGuessesClassifier(max_depth=2),
+        ConTreeClassifier(max_depth=2),
+        STreeDClassifier(max_depth=2),
     ]
 )
 def test_the_classifiers_pass_every_check_of_scikit_learn(estimator, check):
     assert isinstance(estimator, BaseTreeClassifier)
+    check(estimator)
+
+
+@parametrize_with_checks([MDLPBinarizer(), ThresholdGuessBinarizer(5)])
+def test_the_binarisers_pass_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -45,5 +64,5 @@ def test_nor_is_the_check_left_out_that_needs_an_environment_variable():
         timeout=300,
     )
     assert ended.returncode == 0, ended.stdout
-    assert "6 passed" in ended.stdout
+    assert "14 passed" in ended.stdout
     assert "skipped" not in ended.stdout

@@ -21,12 +21,16 @@ from horizontree._version import __version__
 from horizontree.atomic_file import replacing
 from horizontree.estimators import (
     CARTClassifier,
+    ConTreeClassifier,
     DEOCTClassifier,
+    GOSDTGuessesClassifier,
     HorizonTreeClassifier,
+    IAIOCTClassifier,
     LSOCTClassifier,
     MHDEOCTClassifier,
     QuantBnBClassifier,
     RSOCTClassifier,
+    STreeDClassifier,
 )
 from horizontree.model_schema import FITTED, ModelContent, ModelFileError, encode_value
 from horizontree.tree import LEAF, Tree
@@ -41,6 +45,10 @@ METHODS: dict[str, type[Any]] = {
     "ls-oct": LSOCTClassifier,
     "quant-bnb": QuantBnBClassifier,
     "rs-oct": RSOCTClassifier,
+    "gosdt-guesses": GOSDTGuessesClassifier,
+    "iai-oct": IAIOCTClassifier,
+    "contree": ConTreeClassifier,
+    "streed": STreeDClassifier,
 }
 """The estimator of each method name."""
 

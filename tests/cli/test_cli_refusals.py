@@ -315,3 +315,11 @@ def test_a_million_rows_are_worth_a_word(
     monkeypatch.setattr("horizontree.cli.console._ROWS_WORTH_A_WORD", 60)
     assert main(["evaluate", model, data]) == 0
     assert re.fullmatch(r"reading data.csv ... 60 rows in \d+\.\d s\n", capsys.readouterr().err)
+
+
+def test_a_method_without_its_package_says_what_to_install(
+    data: str, refusal_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gosdt", None)
+    message = refusal_of("fit", data, "--target", "y", "--method", "gosdt-guesses", "--quiet")
+    assert 'pip install "horizontree[gosdt]"' in message

@@ -10,8 +10,10 @@ from typing import NoReturn
 from horizontree._version import __version__
 from horizontree.cli.console import CommandError
 
-METHOD_NAMES = ("horizon", "mh-deoct", "deoct", "cart", "ls-oct", "quant-bnb", "rs-oct")
-DEFAULT_DEPTH = 4
+METHOD_NAMES = (
+    "horizon", "mh-deoct", "deoct", "cart", "ls-oct", "quant-bnb", "rs-oct",
+    "gosdt-guesses", "iai-oct", "contree", "streed",
+)  # fmt: skip
 DEFAULT_SEED = 0
 
 
@@ -60,7 +62,7 @@ def _add_fit(commands: _Commands[_Parser]) -> None:
                      help="default: %(default)s")  # fmt: skip
     tree = fit.add_argument_group("the tree")
     tree.add_argument("--depth", type=_integer(1), metavar="N",
-                      help=f"levels of questions at most (default: {DEFAULT_DEPTH})")  # fmt: skip
+                      help="levels of questions at most (default: 4; exact methods: 2, 3)")  # fmt: skip
     tree.add_argument("--min-samples-leaf", type=_integer(1), metavar="N",
                       help="fewest rows in a leaf (default: 1)")  # fmt: skip
     tree.add_argument("--ccp-alpha", type=_number(0), metavar="A",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from horizontree.backends import DeviceError
-from horizontree.cli.arguments import DEFAULT_DEPTH, DEFAULT_SEED
+from horizontree.cli.arguments import DEFAULT_SEED
 from horizontree.cli.console import (
     CommandError,
     command_line,
@@ -28,6 +28,7 @@ from horizontree.cli.devices import check_jax, keep_programs
 from horizontree.cli.evaluate import Comparison, compare
 from horizontree.cli.labels import Labels, as_text, read_labels
 from horizontree.cli.models import check_output, facts, tree_text
+from horizontree.estimators.peers import MissingPackageError
 from horizontree.model_file import METHODS, save_model
 
 _PARAMETERS = {
@@ -118,7 +119,8 @@ def _estimator(arguments: argparse.Namespace, method: str) -> Any:
     """Make the estimator of a method from the options that it has parameters for."""
     estimator = METHODS[method]()
     accepted = estimator.get_params(deep=False)
-    chosen: dict[str, Any] = {"max_depth": DEFAULT_DEPTH, "random_state": DEFAULT_SEED}
+    depth = METHODS[arguments.method]().max_depth  # all methods of a run have the same
+    chosen: dict[str, Any] = {"max_depth": depth, "random_state": DEFAULT_SEED}
     for option, parameter in _PARAMETERS.items():
         value = getattr(arguments, option)
         if value is None:
@@ -218,7 +220,7 @@ def _fit(estimator: Any, samples: Samples) -> Any:
     labels = samples.labels.to_array()[: samples.n_train]
     try:
         estimator.fit(samples.matrix[: samples.n_train], labels)
-    except (ValueError, DeviceError) as error:  # their own words for what they cannot do
+    except (ValueError, DeviceError, MissingPackageError) as error:  # they say what to do
         raise CommandError(str(error)) from error
     return estimator.set_params(verbose=0)  # progress was for this run, not for the model
 

@@ -93,9 +93,9 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
     """A classifier that searches for one tree."""
 
     max_depth: int | None
-    min_samples_leaf: int
-    ccp_alpha: float
-    n_jobs: int | None
+    min_samples_leaf: int = 1
+    ccp_alpha: float = 0.0
+    n_jobs: int | None = None
     verbose: int
     time_limit: float | None = None
 

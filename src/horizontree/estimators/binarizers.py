@@ -1,0 +1,246 @@
+"""Binarisation: features turned into questions ``x <= threshold``, for methods that need them."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from horizontree.encoding import threshold_between
+from horizontree.estimators.parameters import check_integer, check_real, seed_of
+
+
+class _Binarizer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """A transformer whose columns are questions about single features."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Choose the questions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        matrix, target = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(target)
+        _, labels = np.unique(target, return_inverse=True)
+        questions = self._questions(matrix, labels)
+        self.features_ = np.array([f for f, _ in questions], dtype=np.intp)
+        self.thresholds_ = np.array([threshold for _, threshold in questions], dtype=np.float64)
+        return self
+
+    @abstractmethod
+    def _questions(self, X: NDArray[np.float64], y: NDArray[np.intp]) -> list[tuple[int, float]]:
+        """Return features and thresholds."""
+
+    def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Answer the questions: a column each, True where the value is at most the threshold."""
+        check_is_fitted(self)
+        matrix = validate_data(self, X, reset=False, dtype=np.float64)
+        answers: NDArray[np.bool_] = matrix[:, self.features_] <= self.thresholds_
+        return answers
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the questions as text, such as ``"age <= 42.5"``."""
+        check_is_fitted(self)
+        names = input_features
+        if names is None:
+            generic = [f"x{f}" for f in range(self.n_features_in_)]
+            names = getattr(self, "feature_names_in_", generic)
+        named = np.asarray(names, dtype=object)
+        if len(named) != self.n_features_in_:
+            raise ValueError(
+                f"input_features has {len(named)} names, but there are {self.n_features_in_} "
+                "features."
+            )
+        pairs = zip(self.features_, self.thresholds_, strict=True)
+        return np.array([f"{named[f]} <= {threshold:.12g}" for f, threshold in pairs], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class ThresholdGuessBinarizer(_Binarizer):
+    """The thresholds that a gradient-boosted reference model uses (McTavish et al. 2022).
+
+    The reference model is fitted, the questions in its trees are taken; then it is fitted on
+    the answers again and again, until it needs all of the questions that are left.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Rounds of boosting.
+    max_depth : int, default=1
+        Depth of the boosted trees.
+    learning_rate : float, default=0.1
+        How much each round counts.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the reference model.
+
+    Attributes
+    ----------
+    features_ : ndarray of shape (n_questions,)
+        The feature of each question.
+    thresholds_ : ndarray of shape (n_questions,)
+        Its threshold.
+    reference_ : GradientBoostingClassifier
+        The reference model, fitted on the answers.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names, when ``X`` had names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from horizontree import ThresholdGuessBinarizer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ThresholdGuessBinarizer(n_estimators=10, random_state=0).fit_transform(X, y).shape
+    (150, 7)
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        max_depth: int = 1,
+        learning_rate: float = 0.1,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+
+    def _questions(self, X: NDArray[np.float64], y: NDArray[np.intp]) -> list[tuple[int, float]]:
+        check_integer("n_estimators", self.n_estimators, at_least=1)
+        check_integer("max_depth", self.max_depth, at_least=1)
+        check_real("learning_rate", self.learning_rate, above=0.0)
+        if y.max() == 0:
+            raise ValueError("y has 1 class; the reference model needs at least 2.")
+        seed = seed_of(self.random_state) % 2**32
+        used = self._splits_of(self._fitted(X, y, seed))
+        questions = sorted({(f, _between(X[:, f], threshold)) for f, threshold in used})
+        while questions:
+            features, thresholds = zip(*questions, strict=True)
+            answers = X[:, list(features)] <= np.array(thresholds)
+            self.reference_ = self._fitted(answers, y, seed)
+            needed = {column for column, _ in self._splits_of(self.reference_)}
+            if len(needed) == len(questions):
+                break
+            questions = [questions[column] for column in sorted(needed)]
+        return questions
+
+    def _fitted(self, X: NDArray[Any], y: NDArray[np.intp], seed: int) -> Any:
+        from sklearn.ensemble import GradientBoostingClassifier  # slow to import
+
+        model = GradientBoostingClassifier(
+            n_estimators=self.n_estimators,
+            max_depth=self.max_depth,
+            learning_rate=self.learning_rate,
+            random_state=seed,
+        )
+        return model.fit(X, y)
+
+    @staticmethod
+    def _splits_of(model: Any) -> set[tuple[int, float]]:
+        """Return the features and thresholds of all trees of a boosted model."""
+        trees = [regressor.tree_ for regressor in model.estimators_.ravel()]
+        return {
+            (int(f), float(threshold))
+            for tree in trees
+            for f, threshold in zip(tree.feature, tree.threshold, strict=True)
+            if f >= 0
+        }
+
+
+def _between(values: NDArray[np.float64], threshold: float) -> float:
+    """Return the threshold of ours that separates the same values."""
+    below, above = values[values <= threshold], values[values > threshold]
+    if len(below) == 0 or len(above) == 0:  # the reference model rounds to float32
+        return float(threshold)
+    return threshold_between(float(below.max()), float(above.min()))
+
+
+class MDLPBinarizer(_Binarizer):
+    """Cuts by minimum description length (Fayyad and Irani 1993).
+
+    A feature is cut where that lowers the entropy of the classes most, and either side again,
+    as long as a cut saves more bits than it takes to write down.
+
+    Attributes
+    ----------
+    features_ : ndarray of shape (n_questions,)
+        The feature of each question.
+    thresholds_ : ndarray of shape (n_questions,)
+        Its threshold.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names, when ``X`` had names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from horizontree import MDLPBinarizer
+    >>> iris = load_iris(as_frame=True)
+    >>> MDLPBinarizer().fit(iris.data, iris.target).get_feature_names_out()[-2:].tolist()
+    ['petal width (cm) <= 0.8', 'petal width (cm) <= 1.75']
+    """
+
+    def _questions(self, X: NDArray[np.float64], y: NDArray[np.intp]) -> list[tuple[int, float]]:
+        is_class = y[:, None] == np.arange(y.max() + 1)
+        questions = []
+        for f in range(X.shape[1]):
+            order = np.argsort(X[:, f], kind="stable")
+            questions += [(f, cut) for cut in sorted(mdlp_cuts(X[order, f], is_class[order]))]
+        return questions
+
+
+def mdlp_cuts(values: NDArray[np.float64], is_class: NDArray[np.bool_]) -> list[float]:
+    """Return the cuts of one feature; ``values`` ascend, ``is_class[sample, class]``."""
+    below = np.cumsum(is_class, axis=0, dtype=np.int64)
+    edges = np.flatnonzero(values[1:] > values[:-1])  # a cut after each of these
+    if len(edges) == 0:
+        return []
+    n = len(values)
+    low, every = below[edges], below[-1]
+    n_low = edges + 1
+    mean = (n_low * _entropy(low) + (n - n_low) * _entropy(every - low)) / n
+    at = int(np.argmin(mean))
+    parts = np.stack([every, low[at], every - low[at]])
+    n_classes, entropy = np.count_nonzero(parts, axis=1), _entropy(parts)
+    gain = entropy[0] - mean[at]
+    bits = n_classes * entropy
+    price = np.log2(3.0 ** n_classes[0] - 2) - (bits[0] - bits[1] - bits[2])
+    if gain <= (np.log2(n - 1) + price) / n:
+        return []
+    cut = int(n_low[at])
+    return [
+        *mdlp_cuts(values[:cut], is_class[:cut]),
+        threshold_between(float(values[cut - 1]), float(values[cut])),
+        *mdlp_cuts(values[cut:], is_class[cut:]),
+    ]
+
+
+def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the entropy of each row of class counts, in bits."""
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    logs = np.log2(share, where=share > 0, out=np.zeros_like(share))
+    entropy: NDArray[np.float64] = -(share * logs).sum(axis=1)
+    return entropy

@@ -1,0 +1,145 @@
+"""Adapters: the package's own tree, as a tree of ours."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from horizontree import (
+    ConTreeClassifier,
+    GOSDTGuessesClassifier,
+    HorizonTreeClassifier,
+    IAIOCTClassifier,
+    MDLPBinarizer,
+    STreeDClassifier,
+    load_model,
+    save_model,
+)
+from problems import make_data
+
+PEERS = {
+    "gosdt": (GOSDTGuessesClassifier, "horizontree[gosdt]"),
+    "pycontree": (ConTreeClassifier, "horizontree[peers]"),
+    "pystreed": (STreeDClassifier, "horizontree[peers]"),
+    "interpretableai.iai": (IAIOCTClassifier, "licence"),
+}
+
+
+@pytest.mark.parametrize("package", PEERS)
+def test_a_missing_package_is_said_plainly(package, monkeypatch):
+    kind, advice = PEERS[package]
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError) as refusal:
+        kind(2).fit(*make_data(40))
+    assert advice in str(refusal.value)
+    assert package.split(".")[0] in str(refusal.value)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_contree_finds_the_optimum_of_depth_two(seed):
+    X, y = make_data(120, 4, 2 + seed % 2, n_values=[None, 15][seed % 2], seed=seed)
+    ours, theirs = HorizonTreeClassifier(2).fit(X, y), ConTreeClassifier(2).fit(X, y)
+    assert theirs.status_ == "optimal"
+    assert theirs.n_errors_ == ours.n_errors_ == theirs.lower_bound_
+    assert theirs.n_errors_ == (theirs.predict(X) != y).sum()
+
+
+def test_contree_gets_values_that_float32_cannot_tell_apart():
+    X = 1 + np.arange(40)[:, None] * 1e-12
+    y = (np.arange(40) >= 17).astype(int)
+    assert ConTreeClassifier(1).fit(X, y).n_errors_ == 0
+
+
+@pytest.mark.parametrize("binarizer", ["guesses", "mdlp"])
+@pytest.mark.parametrize("kind", [GOSDTGuessesClassifier, STreeDClassifier])
+def test_trees_over_binarised_features_are_the_packages_own(kind, binarizer):
+    for seed in range(3):
+        X, y = make_data(200, 4, 2 + seed, seed=seed)
+        model = kind(2, binarizer=binarizer, random_state=0).fit(X, y)
+        optimum = HorizonTreeClassifier(2).fit(X, y).n_errors_
+        assert optimum <= model.n_errors_ < len(y) - np.bincount(y).max()
+        assert model.lower_bound_ == 0
+        assert model.get_depth() <= 2
+
+
+def test_streed_is_optimal_over_its_questions():
+    X, y = make_data(200, 4, 2, seed=3)
+    answers = MDLPBinarizer().fit_transform(X, y).astype(float)
+    optimum = HorizonTreeClassifier(2).fit(answers, y).n_errors_
+    assert STreeDClassifier(2, binarizer="mdlp").fit(X, y).n_errors_ == optimum
+
+
+def test_streed_keeps_leaves_large_and_splits_worth_their_price():
+    X, y = make_data(200, 4, 2, seed=3)
+    large = STreeDClassifier(3, min_samples_leaf=30, random_state=0).fit(X, y).tree_
+    assert large.class_counts[large.is_leaf].sum(axis=1).min() >= 30
+    many = STreeDClassifier(3, random_state=0).fit(X, y).tree_.n_splits
+    assert STreeDClassifier(3, ccp_alpha=0.03, random_state=0).fit(X, y).tree_.n_splits < many
+
+
+def test_gosdt_trades_errors_for_splits():
+    X, y = make_data(200, 4, 2, seed=3)
+    sizes = [
+        GOSDTGuessesClassifier(3, ccp_alpha=alpha, random_state=0).fit(X, y).tree_.n_splits
+        for alpha in (0.0, 0.03, 0.5)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 0
+
+
+@pytest.mark.parametrize("kind", [GOSDTGuessesClassifier, ConTreeClassifier, STreeDClassifier])
+def test_models_of_peers_are_saved_like_ours(kind, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = kind(2, random_state=0).fit(X, y)
+    save_model(model, tmp_path / "model.json")
+    assert np.array_equal(load_model(tmp_path / "model.json").predict(X), model.predict(X))
+
+
+class FakeLearner:
+    """Answers as the package's documentation says, with a tree of one split on column 1."""
+
+    def __init__(self, **options):
+        self.options = options
+
+    def fit(self, frame, y):
+        self.columns = list(frame.columns)
+
+    def is_leaf(self, node):
+        return node != 1
+
+    def get_split_feature(self, node):
+        return self.columns[1]
+
+    def get_split_threshold(self, node):
+        return 0.25
+
+    def get_lower_child(self, node):
+        return 2
+
+    def get_upper_child(self, node):
+        return 3
+
+
+def test_iai_trees_are_read_as_documented(monkeypatch):
+    made = []
+
+    def make(**options):
+        made.append(FakeLearner(**options))
+        return made[-1]
+
+    package = ModuleType("interpretableai.iai")
+    package.OptimalTreeClassifier = make
+    monkeypatch.setitem(sys.modules, "interpretableai", ModuleType("interpretableai"))
+    monkeypatch.setitem(sys.modules, "interpretableai.iai", package)
+    X = np.random.default_rng(0).random((50, 3))
+    y = (X[:, 1] >= 0.25).astype(int)
+    model = IAIOCTClassifier(3, min_samples_leaf=2, ccp_alpha=0.01, random_state=5).fit(X, y)
+    assert model.n_errors_ == 0
+    assert model.tree_.feature[0] == 1
+    options = made[0].options
+    assert (options["max_depth"], options["minbucket"], options["random_seed"]) == (3, 2, 5)
+    assert options["cp"] == pytest.approx(0.01 * 50 / min(np.bincount(y)))
