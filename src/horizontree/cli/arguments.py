@@ -62,7 +62,7 @@ def _add_fit(commands: _Commands[_Parser]) -> None:
                      help="default: %(default)s")  # fmt: skip
     tree = fit.add_argument_group("the tree")
     tree.add_argument("--depth", type=_integer(1), metavar="N",
-                      help="levels of questions at most (default: 4; exact methods: 2, 3)")  # fmt: skip
+                      help="levels of questions (default: 4; exact methods 2 or 3)")  # fmt: skip
     tree.add_argument("--min-samples-leaf", type=_integer(1), metavar="N",
                       help="fewest rows in a leaf (default: 1)")  # fmt: skip
     tree.add_argument("--ccp-alpha", type=_number(0), metavar="A",
