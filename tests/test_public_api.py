@@ -27,6 +27,7 @@ WITH_ALL = [
 
 def test_the_package_offers_what_it_says():
     assert sorted(horizontree.__all__) == [
+        "AlphaSearchCV",
         "CARTClassifier",
         "ConTreeClassifier",
         "DEOCTClassifier",

@@ -2,6 +2,7 @@
 
 from horizontree._version import __version__
 from horizontree.estimators import (
+    AlphaSearchCV,
     CARTClassifier,
     ConTreeClassifier,
     DEOCTClassifier,
@@ -19,6 +20,7 @@ from horizontree.estimators import (
 from horizontree.model_file import load_model, save_model
 
 __all__ = [
+    "AlphaSearchCV",
     "CARTClassifier",
     "ConTreeClassifier",
     "DEOCTClassifier",

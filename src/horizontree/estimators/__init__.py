@@ -1,5 +1,6 @@
 """The scikit-learn classes: validate, encode, search, keep the tree."""
 
+from horizontree.estimators.alpha_search import AlphaSearchCV
 from horizontree.estimators.binarizers import MDLPBinarizer, ThresholdGuessBinarizer
 from horizontree.estimators.cart import CARTClassifier
 from horizontree.estimators.deoct import DEOCTClassifier
@@ -16,6 +17,7 @@ from horizontree.estimators.quantbnb import QuantBnBClassifier
 from horizontree.estimators.rsoct import RSOCTClassifier
 
 __all__ = [
+    "AlphaSearchCV",
     "CARTClassifier",
     "ConTreeClassifier",
     "DEOCTClassifier",

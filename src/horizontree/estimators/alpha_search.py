@@ -1,0 +1,229 @@
+"""AlphaSearchCV: the price of a split, chosen by validation over a whole path of prices."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import StratifiedShuffleSplit, check_cv
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from horizontree.estimators.base import BaseTreeClassifier
+from horizontree.estimators.horizon import HorizonTreeClassifier
+from horizontree.estimators.parameters import check_integer, check_real, seed_of
+from horizontree.estimators.pruning import best_trees
+from horizontree.tree import Tree
+
+
+class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Choose ``ccp_alpha`` by validation, and fit once more with it on all rows.
+
+    The estimator is fitted a few times only: without a price, and with ``n_fits - 1`` prices
+    from the path. All prunings of these trees together give the best tree for every price, so
+    a whole path of them costs little. Of prices with the same score the highest one is taken:
+    the smallest tree.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        A classifier of this package with a ``ccp_alpha``; None is ``HorizonTreeClassifier()``.
+    n_alphas : int, default=21
+        Prices on the path: none, and the others evenly spread on a logarithmic scale.
+    alphas : array-like or None, default=None
+        Prices to choose from instead.
+    cv : "holdout", int, or splitter, default="holdout"
+        ``"holdout"`` is one division into training and validation rows, as in the paper; a
+        number is that many folds of cross-validation.
+    validation_fraction : float, default=1/3
+        Share of the rows that ``"holdout"`` validates with.
+    n_fits : int, default=3
+        Fits of the estimator for each division of the rows.
+    random_state : int, RandomState instance or None, default=None
+        The seed of ``"holdout"``.
+
+    Attributes
+    ----------
+    best_alpha_ : float
+        The chosen price.
+    best_score_ : float
+        Its mean accuracy on validation rows.
+    best_estimator_ : classifier
+        The estimator, fitted on all rows with the chosen price.
+    cv_results_ : dict of arrays
+        For each price: ``ccp_alpha``, ``mean_test_score``, ``std_test_score``,
+        ``mean_train_score`` and ``mean_n_splits``.
+    n_fits_ : int
+        Fits of the estimator, the last one included.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names, when ``X`` had names that are all strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from horizontree import AlphaSearchCV, CARTClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = AlphaSearchCV(CARTClassifier(max_depth=8), random_state=0).fit(X, y)
+    >>> search.best_estimator_.get_n_leaves() < CARTClassifier(max_depth=8).fit(X, y).get_n_leaves()
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_alphas: int = 21,
+        alphas: ArrayLike | None = None,
+        cv: Any = "holdout",
+        validation_fraction: float = 1 / 3,
+        n_fits: int = 3,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_alphas = n_alphas
+        self.alphas = alphas
+        self.cv = cv
+        self.validation_fraction = validation_fraction
+        self.n_fits = n_fits
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Choose the price, and fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers; a pandas or polars frame gives the feature names.
+        y : array-like of shape (n_samples,)
+            Class labels of any type, at least two different ones.
+
+        Returns
+        -------
+        self
+            The fitted search.
+        """
+        estimator = self._checked_estimator()
+        matrix, target = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        check_classification_targets(target)
+        if len(np.unique(target)) < 2:
+            raise ValueError(
+                "y has 1 class; a classifier needs at least 2. Check the target column."
+            )
+        alphas = self._path(target)
+        n_fits = 1
+        train_scores, test_scores, sizes = [], [], []
+        for train, test in self._divisions(matrix, target):
+            fitted = self._fits(estimator, matrix[train], target[train], alphas)
+            n_fits += len(fitted)
+            classes = fitted[0].classes_
+            trees = best_trees([model.tree_ for model in fitted], _prices(alphas, len(train)))
+            train_scores.append([1 - tree.n_errors / len(train) for tree in trees])
+            test_scores.append([_accuracy(t, classes, matrix[test], target[test]) for t in trees])
+            sizes.append([tree.n_splits for tree in trees])
+        mean = np.mean(test_scores, axis=0)
+        best = len(alphas) - 1 - int(np.argmax(np.round(mean[::-1], 12)))
+        self.cv_results_ = {
+            "ccp_alpha": np.array(alphas),
+            "mean_test_score": mean,
+            "std_test_score": np.std(test_scores, axis=0),
+            "mean_train_score": np.mean(train_scores, axis=0),
+            "mean_n_splits": np.mean(sizes, axis=0),
+        }
+        self.best_alpha_ = float(alphas[best])
+        self.best_score_ = float(mean[best])
+        self.best_estimator_ = clone(estimator).set_params(ccp_alpha=self.best_alpha_).fit(X, y)
+        self.n_fits_ = n_fits
+        self.classes_ = self.best_estimator_.classes_
+        return self
+
+    def _checked_estimator(self) -> Any:
+        check_integer("n_alphas", self.n_alphas, at_least=2)
+        check_integer("n_fits", self.n_fits, at_least=1)
+        check_real("validation_fraction", self.validation_fraction, above=0.0, at_most=0.9)
+        estimator = HorizonTreeClassifier() if self.estimator is None else self.estimator
+        if not isinstance(estimator, BaseTreeClassifier) or "ccp_alpha" not in (
+            estimator.get_params(deep=False)
+        ):
+            raise ValueError(
+                "estimator must be a classifier of this package that has a ccp_alpha, got "
+                f"{estimator!r}."
+            )
+        return estimator
+
+    def _path(self, y: NDArray[Any]) -> list[float]:
+        """Return the prices, as shares of the rows, from the lowest to the highest."""
+        if self.alphas is not None:
+            given = np.unique(np.asarray(self.alphas, dtype=np.float64))
+            if len(given) == 0 or not np.isfinite(given).all() or given[0] < 0:
+                raise ValueError(
+                    f"alphas must be finite numbers of at least 0, got {self.alphas!r}."
+                )
+            return [float(alpha) for alpha in given]
+        _, counts = np.unique(y, return_counts=True)
+        least = 0.5 / len(y)
+        most = max(1 - counts.max() / len(y), 2 * least)  # a leaf is as good from here on
+        return [0.0, *map(float, np.geomspace(least, most, int(self.n_alphas) - 1))]
+
+    def _divisions(self, X: NDArray[Any], y: NDArray[Any]) -> list[tuple[Any, Any]]:
+        """Divide the rows into training and validation rows."""
+        if self.cv == "holdout":
+            seed = seed_of(self.random_state) % 2**32
+            fraction = float(self.validation_fraction)
+            _, counts = np.unique(y, return_counts=True)
+            n_test = int(np.ceil(fraction * len(y)))
+            if counts.min() >= 2 and min(n_test, len(y) - n_test) >= len(counts):
+                splitter = StratifiedShuffleSplit(1, test_size=fraction, random_state=seed)
+                return list(splitter.split(X, y))
+            order = np.random.default_rng(seed).permutation(len(y))
+            return [(order[n_test:], order[:n_test])]
+        return list(check_cv(self.cv, y, classifier=True).split(X, y))
+
+    def _fits(
+        self, estimator: Any, X: NDArray[Any], y: NDArray[Any], alphas: list[float]
+    ) -> list[Any]:
+        """Fit without a price, and with a few prices from the path of that tree."""
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                "the rows left for training have 1 class; give more rows or a smaller "
+                "validation_fraction."
+            )
+        first = clone(estimator).set_params(ccp_alpha=0.0).fit(X, y)
+        pruned = best_trees([first.tree_], _prices(alphas, len(y)))
+        more = self._prices_to_fit(pruned, alphas)
+        return [first, *(clone(estimator).set_params(ccp_alpha=a).fit(X, y) for a in more)]
+
+    def _prices_to_fit(self, trees: list[Tree], alphas: list[float]) -> list[float]:
+        """Choose prices whose trees on the path are evenly spread in size."""
+        sizes = np.array([tree.n_splits for tree in trees])
+        n_more = int(self.n_fits) - 1
+        wanted = sizes[0] * np.arange(n_more, 0, -1) / (n_more + 1)
+        found = [alphas[int(np.abs(sizes - size).argmin())] for size in wanted]
+        return sorted({alpha for alpha in found if alpha > 0})
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the predicted class label of each sample."""
+        check_is_fitted(self)
+        labels: NDArray[Any] = self.best_estimator_.predict(X)
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the share of each class among the training samples of the leaf."""
+        check_is_fitted(self)
+        shares: NDArray[np.float64] = self.best_estimator_.predict_proba(X)
+        return shares
+
+
+def _prices(alphas: list[float], n_samples: int) -> list[Fraction]:
+    """Return prices in errors."""
+    return [Fraction(alpha) * n_samples for alpha in alphas]
+
+
+def _accuracy(tree: Tree, classes: NDArray[Any], X: NDArray[Any], y: NDArray[Any]) -> float:
+    return float(np.mean(classes[tree.predicted_class[tree.apply(X)]] == y))

@@ -1,0 +1,167 @@
+"""The price of a split: paths of prunings, and its choice by validation."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import KFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from horizontree import (
+    AlphaSearchCV,
+    CARTClassifier,
+    ConTreeClassifier,
+    HorizonTreeClassifier,
+    LSOCTClassifier,
+)
+from horizontree.estimators.pruning import best_trees, pruning_path
+from problems import KINDS, make_data, quick, small_data
+
+
+def cheapest(tree, alpha, node=0):
+    """Return the least cost of any pruning below a node, and the fewest splits that have it."""
+    counts = tree.class_counts[node]
+    as_leaf = Fraction(int(counts.sum() - counts.max())), 0
+    if tree.left[node] < 0:
+        return as_leaf
+    low, high = (cheapest(tree, alpha, int(side[node])) for side in (tree.left, tree.right))
+    as_split = low[0] + high[0] + alpha, low[1] + high[1] + 1
+    return min(as_leaf, as_split)
+
+
+prices = st.fractions(0, 40, max_denominator=12)
+
+
+@settings(max_examples=80)
+@given(small_data(max_samples=60), st.integers(1, 6), st.lists(prices, min_size=1, max_size=6))
+def test_the_path_has_the_best_pruning_for_every_price(data, depth, alphas):
+    tree = CARTClassifier(depth).fit(*data).tree_
+    path = pruning_path(tree)
+    for alpha in alphas:
+        pruned = [step.tree for step in path if step.alpha <= alpha][-1]
+        assert (pruned.n_errors + alpha * pruned.n_splits, pruned.n_splits) == cheapest(tree, alpha)
+    for alpha, best in zip(alphas, best_trees([tree], alphas), strict=True):
+        assert (best.n_errors + alpha * best.n_splits, best.n_splits) == cheapest(tree, alpha)
+
+
+@settings(max_examples=40)
+@given(small_data(max_samples=60), st.integers(1, 6))
+def test_the_path_goes_from_all_splits_to_none(data, depth):
+    path = pruning_path(CARTClassifier(depth).fit(*data).tree_)
+    assert path[-1].tree.n_splits == 0
+    for step, following in pairwise(path):
+        assert step.alpha < following.alpha
+        assert step.tree.n_splits > following.tree.n_splits
+        assert set(following.tree.threshold[~following.tree.is_leaf]) <= set(step.tree.threshold)
+
+
+def test_the_best_tree_of_several_is_taken():
+    X, y = make_data(200, 4, 2, seed=1)
+    trees = [CARTClassifier(5).fit(X, y).tree_, HorizonTreeClassifier(2).fit(X, y).tree_]
+    for alpha in (Fraction(0), Fraction(3, 2), Fraction(9)):
+        best = best_trees(trees, [alpha])[0]
+        assert best.n_errors + alpha * best.n_splits == min(cheapest(t, alpha)[0] for t in trees)
+
+
+# ----------------------------------------------------------------------------- the search
+
+
+@parametrize_with_checks([AlphaSearchCV(CARTClassifier(3)), AlphaSearchCV(CARTClassifier(), cv=3)])
+def test_the_search_passes_every_check_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_classifier_with_a_price_can_be_tuned(kind):
+    X, y = make_data(90, 3, 2, seed=2)
+    search = AlphaSearchCV(quick(kind), n_alphas=6, n_fits=2, random_state=0).fit(X, y)
+    assert type(search.best_estimator_) is kind
+    assert search.best_estimator_.ccp_alpha == search.best_alpha_
+    assert search.n_fits_ <= 3
+    assert np.array_equal(search.predict(X), search.best_estimator_.predict(X))
+
+
+def test_noise_is_pruned_away():
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 3))
+    y = ((X[:, 0] > 0.5) ^ (rng.random(400) < 0.2)).astype(int)
+    untuned = HorizonTreeClassifier(4).fit(X, y)
+    search = AlphaSearchCV(HorizonTreeClassifier(4), random_state=0).fit(X, y)
+    assert search.best_estimator_.tree_.n_splits == 1 < untuned.tree_.n_splits
+    test = rng.random((2000, 3))
+    truth = (test[:, 0] > 0.5).astype(int)
+    assert search.score(test, truth) > untuned.score(test, truth)
+
+
+def test_of_equal_scores_the_highest_price_is_taken():
+    X = np.arange(60.0)[:, None]
+    y = (X[:, 0] >= 30).astype(int)
+    search = AlphaSearchCV(CARTClassifier(4), alphas=[0, 0.01, 0.1, 2.0], random_state=0).fit(X, y)
+    assert search.best_alpha_ == 0.1
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[0] == scores[1] == scores[2] > scores[3]
+
+
+def test_the_results_tell_what_was_tried():
+    X, y = load_breast_cancer(return_X_y=True)
+    search = AlphaSearchCV(CARTClassifier(6), cv=3, n_fits=1).fit(X, y)
+    results = search.cv_results_
+    assert {len(column) for column in results.values()} == {21}
+    assert results["ccp_alpha"][0] == 0
+    assert (np.diff(results["ccp_alpha"]) > 0).all()
+    assert (np.diff(results["mean_n_splits"]) <= 0).all()
+    assert (np.diff(results["mean_train_score"]) <= 0).all()
+    assert search.best_score_ == results["mean_test_score"].max()
+    assert search.n_fits_ == 4
+
+
+def test_a_path_without_extra_fits_is_that_of_fits_for_cart():
+    X, y = load_iris(return_X_y=True)
+    division = list(KFold(3, shuffle=True, random_state=0).split(X))
+    alphas = [0.0, 0.004, 0.02, 0.3, 0.7]
+    search = AlphaSearchCV(CARTClassifier(5), alphas=alphas, cv=division, n_fits=1).fit(X, y)
+    for alpha, score in zip(alphas, search.cv_results_["mean_test_score"], strict=True):
+        fitted = [
+            CARTClassifier(5, ccp_alpha=alpha).fit(X[train], y[train]).score(X[test], y[test])
+            for train, test in division
+        ]
+        assert score == pytest.approx(np.mean(fitted))
+
+
+def test_one_seed_one_choice():
+    X, y = make_data(150, 4, 3, seed=5)
+    first, second = (
+        AlphaSearchCV(LSOCTClassifier(3, n_starts=5, random_state=0), random_state=7).fit(X, y)
+        for _ in range(2)
+    )
+    assert first.best_alpha_ == second.best_alpha_
+    assert first.best_estimator_.tree_ == second.best_estimator_.tree_
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_alphas": 1}, "n_alphas"),
+        ({"n_fits": 0}, "n_fits"),
+        ({"validation_fraction": 1.0}, "validation_fraction"),
+        ({"alphas": [-1.0]}, "alphas"),
+        ({"alphas": []}, "alphas"),
+        ({"alphas": [np.inf]}, "alphas"),
+        ({"estimator": ConTreeClassifier()}, "ccp_alpha"),
+        ({"estimator": KFold()}, "classifier of this package"),
+    ],
+)
+def test_wrong_settings_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        AlphaSearchCV(**options).fit(*make_data(40))
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="1 class"):
+        AlphaSearchCV().fit(np.ones((4, 1)), np.zeros(4))
