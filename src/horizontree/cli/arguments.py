@@ -33,7 +33,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"horizontree {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command")
-    for add in (_add_fit, _add_predict, _add_evaluate, _add_show, _add_doctor):
+    for add in (
+        _add_fit, _add_predict, _add_evaluate, _add_show, _add_tune, _add_compare, _add_doctor,
+    ):  # fmt: skip
         add(commands)
     arguments = parser.parse_args(argv)
     if arguments.command is None:
@@ -54,20 +56,46 @@ def _add_fit(commands: _Commands[_Parser]) -> None:
         description="Train a tree, show it next to CART, and save it.",
         allow_abbrev=False,
     )
-    fit.add_argument("data", metavar="DATA", help="CSV, CSV.gz or Parquet, one row a sample")
-    fit.add_argument("--target", required=True, metavar="NAME", help="the column to predict")
-    fit.add_argument("--drop", nargs="+", action="extend", default=[], metavar="COL",
+    _add_data(fit)
+    _add_method(fit)
+    _add_tree(fit)
+    _add_search(fit)
+    result = fit.add_argument_group("the result")
+    result.add_argument("--test-fraction", type=_fraction, default=0.0, metavar="F",
+                        help="share of the rows held out to test the tree")  # fmt: skip
+    result.add_argument("--output", metavar="MODEL.json", help="where to save the model")
+    result.add_argument("--json", action="store_true", help="print one JSON object")
+    result.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    fit.set_defaults(run=_run_fit)
+
+
+def _add_data(parser: _Parser) -> None:
+    parser.add_argument("data", metavar="DATA", help="CSV, CSV.gz or Parquet, one row a sample")
+    parser.add_argument("--target", required=True, metavar="NAME", help="the column to predict")
+    parser.add_argument("--drop", nargs="+", action="extend", default=[], metavar="COL",
                      help="columns to leave out")  # fmt: skip
-    fit.add_argument("--method", choices=METHOD_NAMES, default="horizon",
+
+
+def _add_method(parser: _Parser) -> None:
+    parser.add_argument("--method", choices=METHOD_NAMES, default="horizon",
                      help="default: %(default)s")  # fmt: skip
-    tree = fit.add_argument_group("the tree")
+
+
+def _add_tree(parser: _Parser, *, has_price: bool = True) -> None:
+    tree = parser.add_argument_group("the tree")
     tree.add_argument("--depth", type=_integer(1), metavar="N",
                       help="levels of questions (default: 4; exact methods 2 or 3)")  # fmt: skip
     tree.add_argument("--min-samples-leaf", type=_integer(1), metavar="N",
                       help="fewest rows in a leaf (default: 1)")  # fmt: skip
+    if not has_price:
+        parser.set_defaults(ccp_alpha=None)
+        return
     tree.add_argument("--ccp-alpha", type=_number(0), metavar="A",
                       help="price of a split, as a share of the rows (default: 0)")  # fmt: skip
-    search = fit.add_argument_group("the search")
+
+
+def _add_search(parser: _Parser) -> None:
+    search = parser.add_argument_group("the search")
     search.add_argument("--effort", choices=("quick", "normal", "thorough"),
                         help="of --method horizon (default: normal)")  # fmt: skip
     search.add_argument("--mode", choices=("normal", "long"),
@@ -81,13 +109,50 @@ def _add_fit(commands: _Commands[_Parser]) -> None:
     search.add_argument("--jobs", type=_jobs, metavar="N", help="threads; -1 for all (default: 1)")
     search.add_argument("--backend", choices=("auto", "cpu", "jax"),
                         help="where to count; jax is for GPUs (default: auto)")  # fmt: skip
-    result = fit.add_argument_group("the result")
-    result.add_argument("--test-fraction", type=_fraction, default=0.0, metavar="F",
-                        help="share of the rows held out to test the tree")  # fmt: skip
+
+
+def _add_tune(commands: _Commands[_Parser]) -> None:
+    tune = commands.add_parser(
+        "tune",
+        help="choose the price of a split by validation",
+        description="Choose --ccp-alpha by validation, and train with it on all rows.",
+        allow_abbrev=False,
+    )
+    _add_data(tune)
+    _add_method(tune)
+    _add_tree(tune, has_price=False)
+    _add_search(tune)
+    choice = tune.add_argument_group("the choice")
+    choice.add_argument("--cv", type=_cv, default="holdout", metavar="N",
+                        help="holdout (a third of the rows) or a number of folds "
+                             "(default: holdout)")  # fmt: skip
+    choice.add_argument("--alphas", type=_integer(2), default=21, metavar="N",
+                        help="prices to choose from (default: 21)")  # fmt: skip
+    result = tune.add_argument_group("the result")
     result.add_argument("--output", metavar="MODEL.json", help="where to save the model")
     result.add_argument("--json", action="store_true", help="print one JSON object")
     result.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    fit.set_defaults(run=_run_fit)
+    tune.set_defaults(run=_run_tune, test_fraction=0.0)
+
+
+def _add_compare(commands: _Commands[_Parser]) -> None:
+    compare = commands.add_parser(
+        "compare",
+        help="compare methods on a data file",
+        description="Cross-validate several methods on a data file, side by side.",
+        allow_abbrev=False,
+    )
+    _add_data(compare)
+    compare.add_argument("--methods", nargs="+", choices=METHOD_NAMES, metavar="METHOD",
+                         default=["cart", "mh-deoct", "horizon"],
+                         help="default: cart mh-deoct horizon")  # fmt: skip
+    compare.add_argument("--folds", type=_integer(2), default=5, metavar="N",
+                         help="parts that the rows are divided into (default: 5)")  # fmt: skip
+    _add_tree(compare)
+    _add_search(compare)
+    compare.add_argument("--json", action="store_true", help="print one JSON object")
+    compare.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    compare.set_defaults(run=_run_compare, method="horizon", test_fraction=0.0)
 
 
 def _add_predict(commands: _Commands[_Parser]) -> None:
@@ -172,6 +237,18 @@ def _run_show(arguments: argparse.Namespace) -> None:
     show.run(arguments)
 
 
+def _run_tune(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import tune
+
+    tune.run(arguments)
+
+
+def _run_compare(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import compare
+
+    compare.run(arguments)
+
+
 class _integer:  # noqa: N801  (argparse shows the name of a type in its messages)
     """Accept an integer in a range."""
 
@@ -223,6 +300,17 @@ def _horizon(text: str) -> int | str:
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(
             f"expected auto or an integer of at least 1, got {text!r}"
+        ) from None
+
+
+def _cv(text: str) -> int | str:
+    if text == "holdout":
+        return text
+    try:
+        return _integer(2)(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"expected holdout or an integer of at least 2, got {text!r}"
         ) from None
 
 

@@ -1,0 +1,116 @@
+"""``horizontree tune`` and ``horizontree compare``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import polars
+import pytest
+
+from horizontree import AlphaSearchCV, CARTClassifier, load_model
+from horizontree.cli.main import main
+
+
+@pytest.fixture
+def noisy(tmp_path, monkeypatch) -> str:
+    """A data file whose classes depend on one feature and on chance."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 3)).round(4)
+    y = np.where((X[:, 0] > 0.5) ^ (rng.random(300) < 0.15), "yes", "no")
+    frame = polars.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y})
+    frame.write_csv("noisy.csv")
+    return "noisy.csv"
+
+
+def answer_of(capsys, *arguments: str) -> dict:
+    capsys.readouterr()
+    assert main(arguments) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+# ----------------------------------------------------------------------------------- tune
+
+
+def test_tuning_is_that_of_the_library(noisy, capsys):
+    answer = answer_of(
+        capsys, "tune", noisy, "--target", "y", "--method", "cart", "--depth", "5",
+        "--cv", "4", "--seed", "3", "--json",
+    )  # fmt: skip
+    frame = polars.read_csv(noisy)
+    search = AlphaSearchCV(CARTClassifier(5), cv=4, random_state=3)
+    search.fit(frame.drop("y").to_numpy(), frame["y"].to_numpy())
+    assert answer["best_alpha"] == search.best_alpha_
+    assert answer["best_score"] == search.best_score_
+    assert answer["path"]["mean_n_splits"] == search.cv_results_["mean_n_splits"].tolist()
+    assert answer["fits"] == search.n_fits_
+
+
+def test_the_tuned_model_is_saved_with_its_price(noisy, capsys):
+    arguments = ("tune", noisy, "--target", "y", "--alphas", "9", "--output", "tuned.json")
+    assert main([*arguments, "--quiet"]) == 0
+    captured = capsys.readouterr()
+    assert "<- best" in captured.out
+    assert "model saved to tuned.json" in captured.out
+    assert captured.err == ""
+    model = load_model("tuned.json")
+    assert model.ccp_alpha > 0
+    assert model.tree_.n_splits == 1
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "contree"], "no price of a split"),
+        (["--cv", "1"], "--cv: expected holdout or an integer of at least 2"),
+        (["--alphas", "1"], "--alphas"),
+        (["--ccp-alpha", "0.1"], "--ccp-alpha"),
+        (["--depth", "99"], "--depth"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused(
+    arguments: list[str], said: str, noisy: str, refusal_of: Callable[..., str]
+) -> None:
+    assert said in refusal_of("tune", noisy, "--target", "y", "--quiet", *arguments)
+
+
+# -------------------------------------------------------------------------------- compare
+
+
+def test_methods_are_compared_on_the_same_folds(noisy, capsys):
+    answer = answer_of(
+        capsys, "compare", noisy, "--target", "y", "--methods", "cart", "quant-bnb", "horizon",
+        "--depth", "2", "--folds", "4", "--json",
+    )  # fmt: skip
+    assert list(answer["methods"]) == ["cart", "quant-bnb", "horizon"]
+    exact, ours = answer["methods"]["quant-bnb"], answer["methods"]["horizon"]
+    assert exact["train_accuracy"] == pytest.approx(ours["train_accuracy"])
+    assert answer["methods"]["cart"]["train_accuracy"] <= ours["train_accuracy"]
+    assert answer["folds"] == 4
+    assert answer["advice"].startswith("Take ")
+
+
+def test_the_table_ends_with_one_sentence_of_advice(noisy, capsys):
+    assert main(["compare", noisy, "--target", "y", "--depth", "3", "--quiet"]) == 0
+    lines = capsys.readouterr().out.strip().split("\n")
+    assert [line.split()[0] for line in lines[3:6]] == ["cart", "mh-deoct", "horizon"]
+    assert lines[-1].startswith("Take ")
+    assert lines[-1].count(".") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--folds", "1"], "--folds"),
+        (["--folds", "301"], "--folds 301 is more than there are rows (300)"),
+        (["--methods", "magic"], "--methods"),
+        (["--methods", "quant-bnb", "--depth", "4"], "--depth must be an integer from 1 to 3"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    arguments: list[str], said: str, noisy: str, refusal_of: Callable[..., str]
+) -> None:
+    assert said in refusal_of("compare", noisy, "--target", "y", "--quiet", *arguments)
