@@ -97,13 +97,14 @@ KINDS = (
 )
 
 
-DEEPEST = {QuantBnBClassifier: 3, RSOCTClassifier: 4}
+DEEPEST = {QuantBnBClassifier: 2, RSOCTClassifier: 3}
+"""Depths whose search is short."""
 
 
 def quick(kind: type, **changes: Any) -> Any:
     """Make a classifier whose search is short, for tests in which quality is not the point.
 
-    The depth is one that the classifier can do.
+    The depth is at most one whose search is short.
     """
     options: dict[str, Any] = {"max_depth": 3, "random_state": 0}
     if kind in (DEOCTClassifier, MHDEOCTClassifier):
