@@ -14,7 +14,10 @@ from horizontree import (
     CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
+    LSOCTClassifier,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
 )
 from horizontree.search import watch
 from horizontree.search.watch import Watch
@@ -80,7 +83,9 @@ def test_an_interrupt_of_the_horizon_search_keeps_the_best_tree_so_far(interrupt
     assert model.objective_ <= CARTClassifier(max_depth=depth).fit(X, y).objective_
 
 
-@pytest.mark.parametrize("kind", EVOLUTIONARY)
+@pytest.mark.parametrize(
+    "kind", [*EVOLUTIONARY, LSOCTClassifier, QuantBnBClassifier, RSOCTClassifier]
+)
 def test_a_limit_too_short_for_anything_still_gives_a_tree(kind):
     X, y = make_data(200, 4, 3)
     model = quick(kind, time_limit=1e-9).fit(X, y)

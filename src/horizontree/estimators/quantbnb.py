@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
-from horizontree.estimators.parameters import check_integer
+from horizontree.estimators.base import Problem
+from horizontree.estimators.exact import ExactClassifier
 from horizontree.search import quant_bnb
+from horizontree.search.exact import OnProgress, Solved
 
-DEEPEST = 3
 
-
-class QuantBnBClassifier(BaseTreeClassifier):
+class QuantBnBClassifier(ExactClassifier):
     """Exact trees of depth two and three by quantile branch and bound (Quant-BnB).
 
     The method of Mazumder, Meng and Wang (2022): ranges of cuts are divided at quantiles, and
@@ -71,7 +71,7 @@ class QuantBnBClassifier(BaseTreeClassifier):
     (6, 'optimal')
     """
 
-    max_depth: int
+    _deepest = 3
 
     def __init__(
         self,
@@ -94,25 +94,7 @@ class QuantBnBClassifier(BaseTreeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("max_depth", self.max_depth, at_least=1, at_most=DEEPEST)
-        if self.max_boxes is not None:
-            check_integer("max_boxes", self.max_boxes, at_least=1)
-
-    def _search(self, problem: Problem) -> Found:
-        watch = problem.watch
-        n_done = 0
-
-        def stops() -> bool:
-            return watch.should_stop() or (self.max_boxes is not None and n_done >= self.max_boxes)
-
-        def report(n_boxes: int, cost: int, bound: int) -> None:
-            nonlocal n_done
-            n_done = n_boxes
-            watch.report("boxes", n_boxes, n_boxes, cost, bound)
-
-        solved = quant_bnb.solve(
+    def _solve(self, problem: Problem, stops: Callable[[], bool], report: OnProgress) -> Solved:
+        return quant_bnb.solve(
             problem.samples, int(self.max_depth), problem.objective, stops, report
         )
-        return Found([problem.tree_of(solved.root)], n_iter=solved.n_boxes, bound=solved.bound)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
+from horizontree.estimators.base import Problem
+from horizontree.estimators.exact import ExactClassifier
 from horizontree.estimators.parameters import check_integer
 from horizontree.search import reduced_space
+from horizontree.search.exact import OnProgress, Solved
 
-DEEPEST = 4
 
-
-class RSOCTClassifier(BaseTreeClassifier):
+class RSOCTClassifier(ExactClassifier):
     """Exact trees by reduced-space branch and bound (RS-OCT).
 
     The method of Hua, Ren and Cao (2022): it branches on the tree's own variables only, features,
@@ -73,7 +74,7 @@ class RSOCTClassifier(BaseTreeClassifier):
     (6, 'optimal')
     """
 
-    max_depth: int
+    _deepest = 4
 
     def __init__(
         self,
@@ -100,24 +101,10 @@ class RSOCTClassifier(BaseTreeClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_integer("max_depth", self.max_depth, at_least=1, at_most=DEEPEST)
-        if self.max_boxes is not None:
-            check_integer("max_boxes", self.max_boxes, at_least=1)
         check_integer("group_size", self.group_size, at_least=0)
 
-    def _search(self, problem: Problem) -> Found:
-        watch = problem.watch
-        n_done = 0
-
-        def stops() -> bool:
-            return watch.should_stop() or (self.max_boxes is not None and n_done >= self.max_boxes)
-
-        def report(n_boxes: int, cost: int, bound: int) -> None:
-            nonlocal n_done
-            n_done = n_boxes
-            watch.report("boxes", n_boxes, n_boxes, cost, bound)
-
-        solved = reduced_space.solve(
+    def _solve(self, problem: Problem, stops: Callable[[], bool], report: OnProgress) -> Solved:
+        return reduced_space.solve(
             problem.samples,
             int(self.max_depth),
             problem.objective,
@@ -125,4 +112,3 @@ class RSOCTClassifier(BaseTreeClassifier):
             stops,
             report,
         )
-        return Found([problem.tree_of(solved.root)], n_iter=solved.n_boxes, bound=solved.bound)

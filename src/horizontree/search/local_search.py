@@ -72,15 +72,18 @@ class LocalSearch:
     ) -> Iterator[Improved]:
         """Search from given trees, then from a random tree for each of the other streams.
 
-        There are as many starts as streams; ``run`` runs them.
+        There are as many starts as streams; ``run`` runs them. Told to stop, all but the first
+        are left out.
         """
 
-        def improve(start: int) -> Improved:
+        def improve(start: int) -> Improved | None:
+            if start > 0 and self._stops():
+                return None
             if start < len(first):
                 return self.improve(first[start], streams[start])
             return self.improve_random(streams[start])
 
-        yield from run(improve, range(len(streams)))
+        yield from (found for found in run(improve, range(len(streams))) if found is not None)
 
     def improve(self, tree: Split | None, stream: int) -> Improved:
         """Search from a tree; the result is not dearer."""

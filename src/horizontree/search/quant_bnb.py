@@ -21,29 +21,16 @@ from numpy.typing import NDArray
 from horizontree.encoding import SampleSet
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search._quantile_kernels import bound_stumps, divide_range
-from horizontree.search.cart import best_stump, grow_cart
-from horizontree.search.local_search import LocalSearch
+from horizontree.search.cart import best_stump
+from horizontree.search.exact import OnProgress, Solved, good_tree, tell_nobody
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import Split
 
 N_PARTS = 3
-"""Parts that a range is divided into; more of them cost more than they tell."""
+"""Parts that a range is divided into."""
 
 N_STARTS = 10
 """Trees that local search improves before the bounds begin."""
-
-OnProgress = Callable[[int, int, int], None]
-"""Is told how many boxes have been looked at, the cost of the best tree, and the bound."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """The best tree, and a cost that no tree of this depth is below."""
-
-    root: Split | None
-    cost: int
-    bound: int
-    n_boxes: int
 
 
 class _StopError(Exception):
@@ -83,17 +70,14 @@ def solve(
     depth: int,
     objective: Objective,
     stops: Callable[[], bool] = lambda: False,
-    on_progress: OnProgress = lambda n_boxes, cost, bound: None,
+    on_progress: OnProgress = tell_nobody,
 ) -> Solved:
     """Find the best tree of a depth of 1, 2 or 3."""
     if depth == 1:
         stump = best_stump(samples, objective.min_samples_leaf)
         cost = cost_of(stump, samples, objective)
         return Solved(stump, cost, cost, 1)
-    cart = grow_cart(samples, max_depth=depth, min_samples_leaf=objective.min_samples_leaf)
-    local = LocalSearch(samples, depth, objective, stops)
-    starts = local.improve_all([cart], range(N_STARTS))
-    first = min(starts, key=lambda improved: improved.cost)
+    first = good_tree(samples, depth, objective, N_STARTS, stops)
     search = _Search(samples, depth, objective, first.cost, stops, on_progress)
     with suppress(_StopError):
         search.run()
@@ -111,7 +95,7 @@ class _Search:
         objective: Objective,
         cost: int,
         stops: Callable[[], bool],
-        on_progress: OnProgress = lambda n_boxes, cost, bound: None,
+        on_progress: OnProgress = tell_nobody,
     ) -> None:
         self.samples = samples
         self.depth = depth

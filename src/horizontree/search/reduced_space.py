@@ -23,9 +23,8 @@ from horizontree.search._reduced_space_kernels import (
     explore,
     raise_first,
 )
-from horizontree.search.cart import grow_cart
+from horizontree.search.exact import OnProgress, Solved, good_tree, tell_nobody
 from horizontree.search.group_bound import least_errors
-from horizontree.search.local_search import LocalSearch
 from horizontree.search.random_draws import draws
 from horizontree.search.splits import Split
 
@@ -35,19 +34,6 @@ N_STARTS = 20
 _BOXES_AT_A_TIME = 2000
 _CHUNKS_BETWEEN_GROUPS = 20
 _ROOM = 1 << 12
-
-OnProgress = Callable[[int, int, int], None]
-"""Is told how many boxes have been divided, the cost of the best tree, and the bound."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """The best tree, and a cost that no tree of this depth is below."""
-
-    root: Split | None
-    cost: int
-    bound: int
-    n_boxes: int
 
 
 @dataclass(eq=False)
@@ -78,12 +64,10 @@ def solve(
     objective: Objective,
     group_size: int,
     stops: Callable[[], bool] = lambda: False,
-    on_progress: OnProgress = lambda n_boxes, cost, bound: None,
+    on_progress: OnProgress = tell_nobody,
 ) -> Solved:
     """Find the best tree of a depth; ``group_size`` 0 does without the grouped bounds."""
-    cart = grow_cart(samples, max_depth=depth, min_samples_leaf=objective.min_samples_leaf)
-    local = LocalSearch(samples, depth, objective, stops)
-    first = min(local.improve_all([cart], range(N_STARTS)), key=lambda improved: improved.cost)
+    first = good_tree(samples, depth, objective, N_STARTS, stops)
     if samples.n_features == 0:
         return Solved(None, first.cost, first.cost, 0)
     search = _Search(samples, depth, objective, first.cost, group_size)
