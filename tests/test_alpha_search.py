@@ -69,6 +69,20 @@ def test_the_best_tree_of_several_is_taken():
         assert best.n_errors + alpha * best.n_splits == min(cheapest(t, alpha)[0] for t in trees)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_path_of_an_estimator_tells_prices_and_errors(kind):
+    X, y = make_data(90, 3, 2, seed=2)
+    model = quick(kind, ccp_alpha=0.5)
+    path = model.cost_complexity_pruning_path(X, y)
+    assert not hasattr(model, "tree_")
+    fitted = quick(kind).fit(X, y)
+    assert (path.ccp_alphas[0], path.n_splits[0]) == (0, fitted.tree_.n_splits)
+    assert path.impurities[0] == fitted.n_errors_ / 90
+    assert path.n_splits[-1] == 0
+    assert (np.diff(path.ccp_alphas) > 0).all()
+    assert (np.diff(path.impurities) > 0).all()
+
+
 # ----------------------------------------------------------------------------- the search
 
 

@@ -61,6 +61,28 @@ def test_depth_three_equals_brute_force(data, objective):
     assert cost_of(solved.root, samples, objective) == solved.cost
 
 
+@pytest.mark.slow
+def test_thousands_of_small_problems_have_the_optimum_of_brute_force():
+    rng = np.random.default_rng(0)
+    for seed in range(3000):
+        n_features, n_classes = int(rng.integers(1, 4)), int(rng.integers(2, 4))
+        n_values = [None, 2, 3, 6][seed % 4]
+        X, y = make_data(
+            int(rng.integers(3, 22)), n_features, n_classes, n_values=n_values, seed=seed
+        )
+        y = np.unique(y, return_inverse=True)[1]
+        objective = OBJECTIVES[int(rng.integers(4))]
+        samples = rank_samples(X, y, y.max() + 1)
+        optimum = optimal_cost(X, y, 2, objective)
+        for solve in SOLVERS.values():
+            assert (
+                solve(samples, 2, objective).cost == solve(samples, 2, objective).bound == optimum
+            )
+            asked = iter(range(int(rng.integers(1, 200))))
+            stopped = solve(samples, 2, objective, lambda asked=asked: next(asked, None) is None)
+            assert stopped.bound <= optimum <= stopped.cost
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_a_bound_holds_whenever_the_search_is_stopped(depth, solve):
     for seed in range(6):

@@ -12,14 +12,16 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import Bunch
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from horizontree.encoding import SampleSet, rank_samples
 from horizontree.estimators.compilation import announce_compilation
 from horizontree.estimators.parameters import check_integer, check_real, refuse_categories
+from horizontree.estimators.pruning import pruning_path
 from horizontree.estimators.sklearn_tree import importances_of, to_sklearn_classifier
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.progress import ProgressLine
@@ -234,6 +236,34 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         """Each feature's share of the total decrease in gini impurity."""
         check_is_fitted(self)
         return importances_of(self.tree_, self.n_features_in_)
+
+    def cost_complexity_pruning_path(self, X: ArrayLike, y: ArrayLike) -> Bunch:
+        """Fit without a price of a split, and return the path of its best prunings.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As for ``fit``.
+        y : array-like of shape (n_samples,)
+            As for ``fit``.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``: the prices from which on each tree of the path is best, ascending;
+            ``impurities``: its share of training errors; ``n_splits``: how many splits it has.
+        """
+        model = clone(self)
+        if "ccp_alpha" in model.get_params(deep=False):
+            model.set_params(ccp_alpha=0.0)
+        tree = model.fit(X, y).tree_
+        n_samples = int(tree.class_counts[0].sum())
+        path = pruning_path(tree)
+        return Bunch(
+            ccp_alphas=np.array([float(step.alpha / n_samples) for step in path]),
+            impurities=np.array([step.tree.n_errors / n_samples for step in path]),
+            n_splits=np.array([step.tree.n_splits for step in path]),
+        )
 
     def to_text(self) -> str:
         """Draw the tree as text, with the names of features and classes."""
