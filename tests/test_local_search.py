@@ -87,7 +87,7 @@ def test_nothing_is_left_to_improve_from_a_random_tree(data, depth, objective):
 
 
 @pytest.mark.parametrize("always_sorts", [True, False])
-def test_sorting_and_filtering_are_the_same(always_sorts, monkeypatch):
+def test_sorting_and_filtering_are_the_same(always_sorts):
     samples = make_samples(500, 4, 3, n_values=20)
     members = np.flatnonzero(np.arange(500) % 3 == 0).astype(np.int32)
     is_member = np.zeros(500, dtype=np.bool_)

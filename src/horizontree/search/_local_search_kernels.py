@@ -62,7 +62,7 @@ def _members_of(node, level, depth, place, members):
 
 
 @njit(nogil=True, cache=True)
-def grow_at_random(code, label, n_classes, bits, min_samples_leaf, depth, feature, cut, place):
+def grow_at_random(code, label, bits, min_samples_leaf, depth, feature, cut, place):
     """Grow a tree whose splits are drawn: a feature, and how many samples go left at least.
 
     ``bits[node, attempt]`` are the draws; a node with no lucky attempt is a leaf.
@@ -166,14 +166,14 @@ def _in_order(order, f, code, members, is_member, keys, line):
 
 @njit(nogil=True, cache=True)
 def _best_split(
-    order, code, label, members, low_leaf, high_leaf, count, size, top, n_low,
+    order, code, label, members, low_leaf, high_leaf, count, size, top,
     min_samples_leaf, is_member, keys, line,
 ):  # fmt: skip
     """Find the split whose leaves get most samples right, the subtrees being what they are.
 
     ``count``, ``size`` and ``top`` of the leaves are those with all samples in the right
-    subtree; leaves below ``n_low`` are those of the left one. Returns how many are right, the
-    feature (-1 for none) and the cut. Equal: the first feature, the lowest cut.
+    subtree. Returns how many are right, the feature (-1 for none) and the cut. Equal: the first
+    feature, the lowest cut.
     """
     m = members.shape[0]
     best, best_f, best_cut = np.int64(-1), -1, 0
@@ -281,7 +281,7 @@ def _improve(
     for i in range(m):
         is_member[members[i]] = True
     best, f, best_cut = _best_split(
-        order, code, label, members, low_leaf, high_leaf, count, size, top, n_low,
+        order, code, label, members, low_leaf, high_leaf, count, size, top,
         min_samples_leaf, is_member, keys, line,
     )  # fmt: skip
     for i in range(m):

@@ -125,7 +125,7 @@ def _widest(code, box, n_inner, active, reach, codes):
 
 
 @njit(nogil=True, cache=True)
-def _best_label_is_open(box, n_inner, count):
+def _fullest_open_leaf(box, n_inner, count):
     """Find the undecided leaf with most samples that are surely there; -1 for none."""
     best, most = -1, 0
     for leaf in range(n_inner + 1):
@@ -254,7 +254,7 @@ def explore(
             if 0 <= cost < state[2]:
                 state[2] = cost
                 best[:] = here
-            leaf = _best_label_is_open(here, n_inner, of_count)
+            leaf = _fullest_open_leaf(here, n_inner, of_count)
             node, middle = _widest(code, here, n_inner, of_active, reach, codes)
             if node >= 0 and leaf >= 0:
                 for k in range(n_classes):

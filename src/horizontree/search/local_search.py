@@ -101,7 +101,7 @@ class LocalSearch:
         n_drawn = (2**self.depth - 1) * _ATTEMPTS
         bits = draws(stream_of(stream, 0), np.arange(n_drawn)).reshape(-1, _ATTEMPTS)
         grow_at_random(
-            self._code, self.samples.labels, self.samples.n_classes, bits,
+            self._code, self.samples.labels, bits,
             self.objective.min_samples_leaf, self.depth, heap.feature, heap.cut, heap.place,
         )  # fmt: skip
         return self._sweep(heap, stream)
