@@ -12,7 +12,7 @@ unexport HORIZONTREE_SHARED
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-nojit test-slow check format bench bench-horizon study study-long clean
+.PHONY: help demo test test-nojit test-slow check format bench bench-horizon study clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,11 +58,20 @@ bench-horizon: $(VENV)/made-for-development  ## HorizonTree against ConTree, pro
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pycontree
 	$(BIN)/python benchmarks/horizon.py
 
-study: $(VENV)/made-for-development  ## accuracy on the corpus, normal mode; resumable
-	$(BIN)/python benchmarks/accuracy_study.py --jobs 2
+STUDY := $(BIN)/horizontree bench study --results docs/results/study.csv --jobs 2 --time-limit 5
 
-study-long: $(VENV)/made-for-development  ## accuracy on the corpus, long mode; resumable
-	$(BIN)/python benchmarks/accuracy_study.py --jobs 2 --methods mh-deoct-long --splits 3 --splits-at 8=1
+study: $(VENV)/made-for-development  ## the paper's study and its report; hours, resumable
+	$(STUDY) --splits 10 --methods cart-sklearn cart deoct mh-deoct horizon cart-tuned
+	$(STUDY) --splits 3 --splits-at 8=1 --methods mh-deoct-long
+	$(STUDY) --splits 3 --methods ls-oct quant-bnb rs-oct gosdt-guesses contree streed \
+	  horizon-tuned mh-deoct-tuned \
+	  cart-guesses cart-mdlp mh-deoct-guesses mh-deoct-mdlp horizon-guesses horizon-mdlp
+	$(STUDY) --splits 1 --methods deoct-cold mh-deoct-cold mh-deoct-from-cart \
+	  mh-deoct-from-deoct mh-deoct-from-local-cart mh-deoct-from-cart-deoct \
+	  mh-deoct-from-cart-local-cart mh-deoct-from-deoct-local-cart mh-deoct-horizon-1 \
+	  mh-deoct-horizon-2 mh-deoct-horizon-3 mh-deoct-horizon-4
+	$(STUDY) --splits 1 --jobs 1 --methods mh-deoct-2-threads mh-deoct-jax horizon-2-threads
+	$(BIN)/horizontree bench report docs/results/study.csv
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

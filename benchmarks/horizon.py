@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus import Optimum, load_optima, load_oracle, shared_folder
 from horizontree import CARTClassifier, HorizonTreeClassifier
-from machine import describe_machine
-from results_file import FitResult, read_results
+from horizontree.bench.corpus import Optimum, load_optima, load_oracle, shared_folder
+from horizontree.bench.machine import describe_machine
+from horizontree.bench.results_file import FitResult, read_results
 from speed import Table, as_markdown
 
 SEED = 0
 ROUNDED = 2  # errors that rounding features to float32 may be worth
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 REPORT = RESULTS / "horizon.md"
-STUDY = RESULTS / "accuracy.csv"
+STUDY = RESULTS / "study.csv"
 
 
 def timed_fit(model: Any, X: NDArray[np.float64], y: NDArray[np.intp]) -> float:
@@ -163,8 +163,8 @@ def corpus() -> Table:
         rows.append(row + [f"{second:.3f}" for second in seconds])
     rows.append(["**sum**"] + 7 * [""] + ["", f"{ours_total:.2f}", f"{long_total:.2f}"])
     return (
-        "The 64 data sets, normal effort, one core a fit, as `make study` and `make study-long` "
-        "left them in `accuracy.csv`: fits, how many are proven optimal, mean training accuracy "
+        "The 64 data sets, normal effort, one core a fit, as `make study` "
+        "left them in `study.csv`: fits, how many are proven optimal, mean training accuracy "
         "in per cent (all splits; the splits that MH-DEOCT in long mode has; that one's), mean "
         "test accuracy (ours, MH-DEOCT's in normal mode), and mean seconds (all; the splits of "
         "long mode; long mode's).",

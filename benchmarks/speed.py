@@ -29,10 +29,10 @@ from horizontree import CARTClassifier
 from horizontree.backends import CPUBackend
 from horizontree.backends._traversal_kernels import count_by_traversal
 from horizontree.backends.base import EvolutionSettings
+from horizontree.bench.machine import describe_machine
 from horizontree.encoding import SampleSet, rank_samples
 from horizontree.objective import Objective
 from horizontree.search.genes import GENE_RANGE, GeneCode, random_genes
-from machine import describe_machine
 
 SEED = 0
 N_INDIVIDUALS, N_GENERATIONS, CROSSOVER = 100, 600, 0.1

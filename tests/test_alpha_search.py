@@ -17,8 +17,10 @@ from horizontree import (
     AlphaSearchCV,
     CARTClassifier,
     ConTreeClassifier,
+    DEOCTClassifier,
     HorizonTreeClassifier,
     LSOCTClassifier,
+    MHDEOCTClassifier,
 )
 from horizontree.estimators.pruning import best_trees, pruning_path
 from problems import KINDS, make_data, quick, small_data
@@ -86,7 +88,9 @@ def test_the_path_of_an_estimator_tells_prices_and_errors(kind):
 # ----------------------------------------------------------------------------- the search
 
 
-@parametrize_with_checks([AlphaSearchCV(CARTClassifier(3)), AlphaSearchCV(CARTClassifier(), cv=3)])
+@parametrize_with_checks(
+    [AlphaSearchCV(CARTClassifier(3)), AlphaSearchCV(CARTClassifier(), cv="holdout")]
+)
 def test_the_search_passes_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -94,10 +98,10 @@ def test_the_search_passes_every_check_of_scikit_learn(estimator, check):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_classifier_with_a_price_can_be_tuned(kind):
     X, y = make_data(90, 3, 2, seed=2)
-    search = AlphaSearchCV(quick(kind), n_alphas=6, n_fits=2, random_state=0).fit(X, y)
+    search = AlphaSearchCV(quick(kind), n_alphas=6, n_fits=2, cv=3, random_state=0).fit(X, y)
     assert type(search.best_estimator_) is kind
     assert search.best_estimator_.ccp_alpha == search.best_alpha_
-    assert search.n_fits_ <= 3
+    assert search.n_fits_ <= 3 * 2 + 1
     assert np.array_equal(search.predict(X), search.best_estimator_.predict(X))
 
 
@@ -124,7 +128,7 @@ def test_of_equal_scores_the_highest_price_is_taken():
 
 def test_the_results_tell_what_was_tried():
     X, y = load_breast_cancer(return_X_y=True)
-    search = AlphaSearchCV(CARTClassifier(6), cv=3, n_fits=1).fit(X, y)
+    search = AlphaSearchCV(CARTClassifier(6), cv=3, shrinkage=0, random_state=0).fit(X, y)
     results = search.cv_results_
     assert {len(column) for column in results.values()} == {21}
     assert results["ccp_alpha"][0] == 0
@@ -151,7 +155,7 @@ def test_a_path_without_extra_fits_is_that_of_fits_for_cart():
 def test_one_seed_one_choice():
     X, y = make_data(150, 4, 3, seed=5)
     first, second = (
-        AlphaSearchCV(LSOCTClassifier(3, n_starts=5, random_state=0), random_state=7).fit(X, y)
+        AlphaSearchCV(LSOCTClassifier(3, n_starts=20, random_state=0), random_state=7).fit(X, y)
         for _ in range(2)
     )
     assert first.best_alpha_ == second.best_alpha_
@@ -163,6 +167,12 @@ def test_one_seed_one_choice():
     [
         ({"n_alphas": 1}, "n_alphas"),
         ({"n_fits": 0}, "n_fits"),
+        ({"n_fits": "some"}, "n_fits"),
+        ({"shrinkage": -1.0}, "shrinkage"),
+        ({"cv": 1}, "cv"),
+        ({"cv": "halves"}, "cv"),
+        ({"estimator": HorizonTreeClassifier(effort="none")}, "effort"),
+        ({"estimator": LSOCTClassifier(n_starts="ten")}, "n_starts"),
         ({"validation_fraction": 1.0}, "validation_fraction"),
         ({"alphas": [-1.0]}, "alphas"),
         ({"alphas": []}, "alphas"),
@@ -174,6 +184,51 @@ def test_one_seed_one_choice():
 def test_wrong_settings_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         AlphaSearchCV(**options).fit(*make_data(40))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "short"),
+    [
+        (HorizonTreeClassifier(3), {"effort": "quick"}),
+        (HorizonTreeClassifier(3, effort="quick"), None),
+        (HorizonTreeClassifier(2), None),
+        (LSOCTClassifier(3), {"n_starts": 10}),
+        (LSOCTClassifier(3, n_starts=9), None),
+        (MHDEOCTClassifier(3), {"population_size": 40, "generations": 100}),
+        (DEOCTClassifier(3, generations=300), None),
+        (CARTClassifier(3), None),
+    ],
+)
+def test_a_draft_differs_in_its_search_only(estimator, short):
+    draft = estimator._draft()
+    if short is None:
+        assert draft is None
+    else:
+        assert draft.get_params() == estimator.get_params() | short
+
+
+def test_the_last_fit_has_the_whole_search():
+    X, y = make_data(120, 4, 2, seed=3)
+    search = AlphaSearchCV(HorizonTreeClassifier(3, random_state=0), cv=2, random_state=0)
+    search.fit(X, y)
+    assert search.best_estimator_.effort == "normal"
+    alone = HorizonTreeClassifier(3, ccp_alpha=search.best_alpha_, random_state=0).fit(X, y)
+    assert search.best_estimator_.tree_ == alone.tree_
+    assert search.n_fits_ <= 2 * 6 + 1
+
+
+def test_a_price_must_earn_its_distance_from_one_error():
+    """Enough shrinkage leads to the price next to one error, whatever the rows say."""
+    X, y = make_data(200, 3, 2, seed=4)
+    alphas = [0.0, 0.005, 0.02, 0.3]  # 0, 1, 4 and 60 errors
+    search = AlphaSearchCV(CARTClassifier(4), alphas=alphas, shrinkage=1e6, random_state=0)
+    assert search.fit(X, y).best_alpha_ == 0.005
+    free = AlphaSearchCV(CARTClassifier(4), alphas=alphas, shrinkage=0, random_state=0).fit(X, y)
+    scores = free.cv_results_["mean_test_score"]
+    assert free.best_score_ == scores.max()
+    assert free.best_alpha_ == max(
+        a for a, s in zip(alphas, scores, strict=True) if s == scores.max()
+    )
 
 
 def test_one_class_is_refused():

@@ -23,6 +23,8 @@ MODULES = {
 # a module may import from its own layer and from those after it
 LAYERS = (
     ("cli", "demo", "__main__"),
+    ("bench",),
+    ("plotting",),
     ("__init__",),
     ("model_file", "model_schema"),
     ("estimators",),

@@ -1,7 +1,7 @@
 """Against proven optima: close to them, never better than them, never worse than CART.
 
 The data live outside the repository; the tests are skipped when they are not there
-(see ``benchmarks/corpus.py``). ``oracle_gaps.json`` holds, for each data set and depth, the
+(see ``horizontree.bench.corpus``). ``oracle_gaps.json`` holds, for each data set and depth, the
 errors above the optimum that MH-DEOCT makes at most: the worst of the seeds 0 to 4. After a
 change of the search, measure them anew, and look at the difference::
 
@@ -12,20 +12,17 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-from corpus import CorpusError, load_optima, load_oracle, shared_folder
 from horizontree import (
     CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
     MHDEOCTClassifier,
 )
+from horizontree.bench.corpus import CorpusError, load_optima, load_oracle, shared_folder
 
 pytestmark = pytest.mark.oracle
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import polars
 import pytest
 
-from horizontree import AlphaSearchCV, CARTClassifier, load_model
+from horizontree import AlphaSearchCV, CARTClassifier, load_model, plotting
 from horizontree.cli.main import main
 
 
@@ -61,6 +62,42 @@ def test_the_tuned_model_is_saved_with_its_price(noisy, capsys):
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("name", ["path.svg", "path.png", "path.pdf"])
+def test_the_path_can_be_plotted(noisy, capsys, name):
+    pytest.importorskip("matplotlib")
+    asked = ("tune", noisy, "--target", "y", "--method", "cart", "--quiet", "--plot", name)
+    assert main(asked) == 0
+    assert f"plot saved to {name}" in capsys.readouterr().out
+    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[name[-3:]]
+    assert Path(name).read_bytes().startswith(start)
+
+
+def test_a_plot_without_matplotlib_is_refused_before_the_search(
+    noisy: str, refusal_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(plotting.importlib, "import_module", absent)
+    said = refusal_of("tune", noisy, "--target", "y", "--quiet", "--plot", "a.svg")
+    assert 'pip install "horizontree[report]"' in said
+
+
+def test_a_plot_shows_accuracies_sizes_and_the_choice():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    X, y = np.random.default_rng(0).random((90, 2)), np.arange(90) % 2
+    search = AlphaSearchCV(CARTClassifier(3), n_alphas=5, random_state=0).fit(X, y)
+    axes = plotting.plot_alpha_path(search)
+    train, validation, choice = axes.get_lines()
+    assert np.allclose(train.get_ydata(), 100 * search.cv_results_["mean_train_score"])
+    assert np.allclose(validation.get_ydata(), 100 * search.cv_results_["mean_test_score"])
+    assert set(choice.get_xdata()) == {search.best_alpha_}
+    (sizes,) = (other for other in axes.figure.axes if other is not axes)
+    assert np.allclose(sizes.get_lines()[0].get_ydata(), search.cv_results_["mean_n_splits"])
+    assert plotting.plot_alpha_path(search, axes) is axes
+    pyplot.close(axes.figure)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -69,6 +106,7 @@ def test_the_tuned_model_is_saved_with_its_price(noisy, capsys):
         (["--alphas", "1"], "--alphas"),
         (["--ccp-alpha", "0.1"], "--ccp-alpha"),
         (["--depth", "99"], "--depth"),
+        (["--plot", "path.txt"], "--plot path.txt: expected a name that ends in .svg"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused(

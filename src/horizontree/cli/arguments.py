@@ -34,7 +34,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"horizontree {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command")
     for add in (
-        _add_fit, _add_predict, _add_evaluate, _add_show, _add_tune, _add_compare, _add_doctor,
+        _add_fit, _add_predict, _add_evaluate, _add_show, _add_tune, _add_compare, _add_bench,
+        _add_doctor,
     ):  # fmt: skip
         add(commands)
     arguments = parser.parse_args(argv)
@@ -123,13 +124,15 @@ def _add_tune(commands: _Commands[_Parser]) -> None:
     _add_tree(tune, has_price=False)
     _add_search(tune)
     choice = tune.add_argument_group("the choice")
-    choice.add_argument("--cv", type=_cv, default="holdout", metavar="N",
-                        help="holdout (a third of the rows) or a number of folds "
-                             "(default: holdout)")  # fmt: skip
+    choice.add_argument("--cv", type=_cv, default=5, metavar="N",
+                        help="a number of folds, or holdout for a third of the rows "
+                             "(default: 5)")  # fmt: skip
     choice.add_argument("--alphas", type=_integer(2), default=21, metavar="N",
                         help="prices to choose from (default: 21)")  # fmt: skip
     result = tune.add_argument_group("the result")
     result.add_argument("--output", metavar="MODEL.json", help="where to save the model")
+    result.add_argument("--plot", metavar="FILE",
+                        help="accuracy and size against the price: .svg, .png or .pdf")  # fmt: skip
     result.add_argument("--json", action="store_true", help="print one JSON object")
     result.add_argument("--quiet", action="store_true", help="no progress on stderr")
     tune.set_defaults(run=_run_tune, test_fraction=0.0)
@@ -153,6 +156,62 @@ def _add_compare(commands: _Commands[_Parser]) -> None:
     compare.add_argument("--json", action="store_true", help="print one JSON object")
     compare.add_argument("--quiet", action="store_true", help="no progress on stderr")
     compare.set_defaults(run=_run_compare, method="horizon", test_fraction=0.0)
+
+
+def _add_bench(commands: _Commands[_Parser]) -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="compare methods on a folder of data sets",
+        description="The study of the paper: run it, and write its report.",
+        allow_abbrev=False,
+    )
+    steps = bench.add_subparsers(metavar="STEP", dest="step", required=True)
+    study = steps.add_parser(
+        "study",
+        help="fit methods on data sets, one row a fit",
+        description=(
+            "Fit each method at each depth on random splits (75 % training rows) of each data "
+            "set, and keep a row for each fit. It can be stopped at any moment; the same command "
+            "goes on."
+        ),
+        allow_abbrev=False,
+    )
+    study.add_argument("--data", metavar="FOLDER",
+                       help="of CSV files, the class in the last column of each (default: the "
+                       "environment variable HORIZONTREE_SHARED)")  # fmt: skip
+    study.add_argument("--results", default="study.csv", metavar="FILE.csv",
+                       help="the table of fits (default: study.csv)")  # fmt: skip
+    study.add_argument("--methods", nargs="+", metavar="METHOD",
+                       default=["cart-sklearn", "cart", "mh-deoct", "horizon"],
+                       help="names of the tables; see docs/study.md (default: cart-sklearn cart "
+                       "mh-deoct horizon)")  # fmt: skip
+    study.add_argument("--depths", nargs="+", type=_integer(1, 12), default=[2, 3, 4, 8],
+                       metavar="N", help="default: 2 3 4 8")  # fmt: skip
+    study.add_argument("--splits", type=_integer(1), default=10, metavar="N",
+                       help="random splits of each data set (default: 10)")  # fmt: skip
+    study.add_argument("--splits-at", nargs="+", type=_splits_at, default=[], metavar="DEPTH=N",
+                       help="another number of random splits at one depth")  # fmt: skip
+    study.add_argument("--first-split", type=_integer(0), default=10, metavar="N",
+                       help="its number; choices were made on 0 to 9 (default: 10)")  # fmt: skip
+    study.add_argument("--datasets", nargs="+", metavar="NAME", help="only these (default: all)")
+    study.add_argument("--time-limit", type=_number(0, is_open=True), default=60.0,
+                       metavar="SECONDS", help="of an exact fit (default: 60)")  # fmt: skip
+    study.add_argument("--jobs", type=_integer(1), default=1, metavar="N",
+                       help="fits at a time, one thread each (default: 1)")  # fmt: skip
+    study.set_defaults(run=_run_bench_study)
+    report = steps.add_parser(
+        "report",
+        help="write tables and figures of a study",
+        description=(
+            "Write the report of a study as Markdown with figures, and as one HTML page that "
+            "needs no other file."
+        ),
+        allow_abbrev=False,
+    )
+    report.add_argument("results", metavar="FILE.csv", help="the table of fits")
+    report.add_argument("--output", metavar="FILE.md",
+                        help="the report (default: beside the table)")  # fmt: skip
+    report.set_defaults(run=_run_bench_report)
 
 
 def _add_predict(commands: _Commands[_Parser]) -> None:
@@ -249,6 +308,18 @@ def _run_compare(arguments: argparse.Namespace) -> None:
     compare.run(arguments)
 
 
+def _run_bench_study(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import bench
+
+    bench.run_bench_study(arguments)
+
+
+def _run_bench_report(arguments: argparse.Namespace) -> None:
+    from horizontree.cli import bench
+
+    bench.run_bench_report(arguments)
+
+
 class _integer:  # noqa: N801  (argparse shows the name of a type in its messages)
     """Accept an integer in a range."""
 
@@ -312,6 +383,13 @@ def _cv(text: str) -> int | str:
         raise argparse.ArgumentTypeError(
             f"expected holdout or an integer of at least 2, got {text!r}"
         ) from None
+
+
+def _splits_at(text: str) -> tuple[int, int]:
+    depth, _, number = text.partition("=")
+    if not (depth.isdecimal() and number.isdecimal()):
+        raise argparse.ArgumentTypeError(f"expected DEPTH=N, for example 8=1, got {text!r}")
+    return int(depth), int(number)
 
 
 def _jobs(text: str) -> int:

@@ -112,13 +112,13 @@ def listing(names: Sequence[object], most: int = 5) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def suggestion(name: str, known: Sequence[str]) -> str:
+def suggestion(name: str, known: Sequence[str], noun: str = "columns") -> str:
     """Write a half-sentence that names what the user may have meant."""
     same = [other for other in known if other.strip().lower() == name.strip().lower()]
     close = same or get_close_matches(name, known, n=3)
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"the columns are {listing(known, most=10)}" if known else "there are no columns"
+    return f"the {noun} are {listing(known, most=10)}" if known else f"there are no {noun}"
 
 
 def command_line(*words: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,12 @@ from horizontree.cli.training import (
     seed_of,
 )
 from horizontree.estimators import AlphaSearchCV
+from horizontree.plotting import (
+    PLOT_ENDINGS,
+    MissingPlotsError,
+    require_matplotlib,
+    save_alpha_path,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -33,6 +40,8 @@ def run(arguments: argparse.Namespace) -> None:
     if "ccp_alpha" not in estimator.get_params(deep=False):
         raise CommandError(f"--method {arguments.method} has no price of a split to choose")
     check_options(estimator)
+    if arguments.plot is not None:
+        _check_plot(arguments.plot)
     keep_programs()
     if arguments.backend == "jax":
         check_jax()
@@ -47,10 +56,22 @@ def run(arguments: argparse.Namespace) -> None:
     model.feature_names_in_ = np.array(samples.names, dtype=object)
     if arguments.output is not None:
         save(model, samples.names, arguments)
+    if arguments.plot is not None:
+        save_alpha_path(search, arguments.plot)
     if arguments.json:
         say_json(_summary(arguments, samples, search))
     else:
         say(_text(arguments, samples, search))
+
+
+def _check_plot(path: str) -> None:
+    """Refuse a plot that cannot be drawn, before the search."""
+    if Path(path).suffix not in PLOT_ENDINGS:
+        raise CommandError(f"--plot {path}: expected a name that ends in .svg, .png or .pdf")
+    try:
+        require_matplotlib()
+    except MissingPlotsError as error:
+        raise CommandError(str(error).rstrip(".")) from None
 
 
 def _summary(
@@ -66,6 +87,7 @@ def _summary(
         "fits": search.n_fits_,
         **facts(search.best_estimator_, arguments.method),
         "output": arguments.output,
+        "plot": arguments.plot,
     }
 
 
@@ -97,5 +119,6 @@ def _text(arguments: argparse.Namespace, samples: Samples, search: AlphaSearchCV
             tree_text(model),
             "",
             *next_steps(arguments),
+            *([] if arguments.plot is None else [f"plot saved to {arguments.plot}"]),
         ]
     )

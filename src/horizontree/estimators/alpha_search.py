@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from horizontree.estimators.base import BaseTreeClassifier
 from horizontree.estimators.horizon import HorizonTreeClassifier
-from horizontree.estimators.parameters import check_integer, check_real, seed_of
-from horizontree.estimators.pruning import best_trees
+from horizontree.estimators.parameters import check_choice, check_integer, check_real, seed_of
+from horizontree.estimators.pruning import best_trees, pruning_path
 from horizontree.tree import Tree
+
+_DRAFTS = 6
+"""Short searches for each division of the rows."""
 
 
 class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Choose ``ccp_alpha`` by validation, and fit once more with it on all rows.
 
-    The estimator is fitted a few times only: without a price, and with ``n_fits - 1`` prices
-    from the path. All prunings of these trees together give the best tree for every price, so
-    a whole path of them costs little. Of prices with the same score the highest one is taken:
-    the smallest tree.
+    For each division of the rows the estimator is fitted a few times only, and with a short
+    search where it has one: without a price, and with ``n_fits - 1`` prices from the path.
+    All prunings of these trees together give the best tree for every price, so a whole path of
+    them costs little. Of prices with the same score the highest one is taken: the smallest
+    tree.
+
+    Few rows cannot tell good prices from lucky ones. Without knowing the data, a price of one
+    error for a split does best: a split that saves a single row is noise more often than not.
+    So a price has to earn its distance from that one: see ``shrinkage``.
 
     Parameters
     ----------
@@ -35,15 +44,19 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         Prices on the path: none, and the others evenly spread on a logarithmic scale.
     alphas : array-like or None, default=None
         Prices to choose from instead.
-    cv : "holdout", int, or splitter, default="holdout"
-        ``"holdout"`` is one division into training and validation rows, as in the paper; a
-        number is that many folds of cross-validation.
+    cv : int, "holdout", or splitter, default=5
+        A number is that many folds of cross-validation; ``"holdout"`` is one division into
+        training and validation rows, as in the paper.
     validation_fraction : float, default=1/3
         Share of the rows that ``"holdout"`` validates with.
-    n_fits : int, default=3
-        Fits of the estimator for each division of the rows.
+    n_fits : "auto" or int, default="auto"
+        Fits of the estimator for each division of the rows. ``"auto"`` is 6 short searches
+        where the estimator has one that takes a tenth of the time or less, and 1 otherwise.
+    shrinkage : float, default=1.0
+        Validation rows that a price of 2.5 errors must be ahead of a price of 1; the square of
+        the logarithm gives the others. 0 takes the best score as it is.
     random_state : int, RandomState instance or None, default=None
-        The seed of ``"holdout"``.
+        The seed of the divisions.
 
     Attributes
     ----------
@@ -81,9 +94,10 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         *,
         n_alphas: int = 21,
         alphas: ArrayLike | None = None,
-        cv: Any = "holdout",
+        cv: Any = 5,
         validation_fraction: float = 1 / 3,
-        n_fits: int = 3,
+        n_fits: int | str = "auto",
+        shrinkage: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -92,6 +106,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.cv = cv
         self.validation_fraction = validation_fraction
         self.n_fits = n_fits
+        self.shrinkage = shrinkage
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -119,6 +134,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         alphas = self._path(target)
         n_fits = 1
         train_scores, test_scores, sizes = [], [], []
+        n_right = np.zeros(len(alphas))
         for train, test in self._divisions(matrix, target):
             fitted = self._fits(estimator, matrix[train], target[train], alphas)
             n_fits += len(fitted)
@@ -126,9 +142,12 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             trees = best_trees([model.tree_ for model in fitted], _prices(alphas, len(train)))
             train_scores.append([1 - tree.n_errors / len(train) for tree in trees])
             test_scores.append([_accuracy(t, classes, matrix[test], target[test]) for t in trees])
+            n_right += len(test) * np.array(test_scores[-1])
             sizes.append([tree.n_splits for tree in trees])
         mean = np.mean(test_scores, axis=0)
-        best = len(alphas) - 1 - int(np.argmax(np.round(mean[::-1], 12)))
+        n_right = np.round(n_right)
+        worth = n_right - self._distance(alphas, len(target))
+        best = int(np.flatnonzero(n_right == n_right[np.argmax(worth)])[-1])
         self.cv_results_ = {
             "ccp_alpha": np.array(alphas),
             "mean_test_score": mean,
@@ -145,7 +164,9 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _checked_estimator(self) -> Any:
         check_integer("n_alphas", self.n_alphas, at_least=2)
-        check_integer("n_fits", self.n_fits, at_least=1)
+        if self.n_fits != "auto":
+            check_integer("n_fits", self.n_fits, at_least=1)
+        check_real("shrinkage", self.shrinkage)
         check_real("validation_fraction", self.validation_fraction, above=0.0, at_most=0.9)
         estimator = HorizonTreeClassifier() if self.estimator is None else self.estimator
         if not isinstance(estimator, BaseTreeClassifier) or "ccp_alpha" not in (
@@ -155,6 +176,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 "estimator must be a classifier of this package that has a ccp_alpha, got "
                 f"{estimator!r}."
             )
+        estimator._check_parameters()
         return estimator
 
     def _path(self, y: NDArray[Any]) -> list[float]:
@@ -171,10 +193,23 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         most = max(1 - counts.max() / len(y), 2 * least)  # a leaf is as good from here on
         return [0.0, *map(float, np.geomspace(least, most, int(self.n_alphas) - 1))]
 
+    def _distance(self, alphas: list[float], n_samples: int) -> NDArray[np.float64]:
+        """Return the validation rows that each price must be ahead."""
+        errors = np.array(alphas) * n_samples
+        distance: NDArray[np.float64] = float(self.shrinkage) * np.log2((errors + 0.5) / 1.5) ** 2
+        return distance
+
     def _divisions(self, X: NDArray[Any], y: NDArray[Any]) -> list[tuple[Any, Any]]:
         """Divide the rows into training and validation rows."""
-        if self.cv == "holdout":
-            seed = seed_of(self.random_state) % 2**32
+        seed = seed_of(self.random_state) % 2**32
+        if isinstance(self.cv, Integral):
+            check_integer("cv", self.cv, at_least=2)
+            n_folds = min(int(self.cv), len(y))
+            is_frequent = np.unique(y, return_counts=True)[1].min() >= n_folds
+            kind = StratifiedKFold if is_frequent else KFold
+            return list(kind(n_folds, shuffle=True, random_state=seed).split(X, y))
+        if isinstance(self.cv, str):
+            check_choice("cv", self.cv, ("holdout",))
             fraction = float(self.validation_fraction)
             _, counts = np.unique(y, return_counts=True)
             n_test = int(np.ceil(fraction * len(y)))
@@ -194,18 +229,12 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 "the rows left for training have 1 class; give more rows or a smaller "
                 "validation_fraction."
             )
-        first = clone(estimator).set_params(ccp_alpha=0.0).fit(X, y)
-        pruned = best_trees([first.tree_], _prices(alphas, len(y)))
-        more = self._prices_to_fit(pruned, alphas)
-        return [first, *(clone(estimator).set_params(ccp_alpha=a).fit(X, y) for a in more)]
-
-    def _prices_to_fit(self, trees: list[Tree], alphas: list[float]) -> list[float]:
-        """Choose prices whose trees on the path are evenly spread in size."""
-        sizes = np.array([tree.n_splits for tree in trees])
-        n_more = int(self.n_fits) - 1
-        wanted = sizes[0] * np.arange(n_more, 0, -1) / (n_more + 1)
-        found = [alphas[int(np.abs(sizes - size).argmin())] for size in wanted]
-        return sorted({alpha for alpha in found if alpha > 0})
+        draft = estimator._draft()
+        n_fits = (1 if draft is None else _DRAFTS) if self.n_fits == "auto" else int(self.n_fits)
+        kind = estimator if draft is None else draft
+        first = clone(kind).set_params(ccp_alpha=0.0).fit(X, y)
+        more = _prices_to_fit(first.tree_, alphas, len(y), n_fits - 1)
+        return [first, *(clone(kind).set_params(ccp_alpha=a).fit(X, y) for a in more)]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predicted class label of each sample."""
@@ -218,6 +247,15 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         check_is_fitted(self)
         shares: NDArray[np.float64] = self.best_estimator_.predict_proba(X)
         return shares
+
+
+def _prices_to_fit(tree: Tree, alphas: list[float], n_samples: int, n_prices: int) -> list[float]:
+    """Spread prices evenly, on a logarithmic scale, from one error to that of a last split."""
+    dearest = float(pruning_path(tree)[-1].alpha)
+    if n_prices == 0 or dearest <= 1:
+        return []
+    most = max(1.0, min(dearest, max(alphas) * n_samples))
+    return [float(price) / n_samples for price in np.geomspace(1, most, n_prices)]
 
 
 def _prices(alphas: list[float], n_samples: int) -> list[Fraction]:

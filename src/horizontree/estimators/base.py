@@ -110,6 +110,10 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         if self.n_jobs is not None:
             check_integer("n_jobs (None for 1, -1 for all)", self.n_jobs, at_least=-(10**6))
 
+    def _draft(self) -> Self | None:
+        """Return the same with a search that takes a tenth of the time or less, if it has one."""
+        return None
+
     @abstractmethod
     def _search(self, problem: Problem) -> Found:
         """Search for trees."""

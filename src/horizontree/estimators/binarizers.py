@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from horizontree.encoding import threshold_between
 from horizontree.estimators.parameters import check_integer, check_real, seed_of
+from horizontree.search.watch import Watch
 
 
 class _Binarizer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -89,6 +90,9 @@ class ThresholdGuessBinarizer(_Binarizer):
         Depth of the boosted trees.
     learning_rate : float, default=0.1
         How much each round counts.
+    time_limit : float or None, default=None
+        Seconds after which the reference model gets no more rounds; it has one at least each
+        time that it is fitted.
     random_state : int, RandomState instance or None, default=None
         The seed of the reference model.
 
@@ -120,33 +124,39 @@ class ThresholdGuessBinarizer(_Binarizer):
         *,
         max_depth: int = 1,
         learning_rate: float = 0.1,
+        time_limit: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_depth = max_depth
         self.learning_rate = learning_rate
+        self.time_limit = time_limit
         self.random_state = random_state
 
     def _questions(self, X: NDArray[np.float64], y: NDArray[np.intp]) -> list[tuple[int, float]]:
         check_integer("n_estimators", self.n_estimators, at_least=1)
         check_integer("max_depth", self.max_depth, at_least=1)
         check_real("learning_rate", self.learning_rate, above=0.0)
+        if self.time_limit is not None:
+            check_real("time_limit", self.time_limit, above=0.0)
         if y.max() == 0:
             raise ValueError("y has 1 class; the reference model needs at least 2.")
         seed = seed_of(self.random_state) % 2**32
-        used = self._splits_of(self._fitted(X, y, seed))
+        watch = Watch(self.time_limit)
+        first_half = Watch(None if self.time_limit is None else self.time_limit / 2)
+        used = self._splits_of(self._fitted(X, y, seed, first_half))
         questions = sorted({(f, _between(X[:, f], threshold)) for f, threshold in used})
         while questions:
             features, thresholds = zip(*questions, strict=True)
             answers = X[:, list(features)] <= np.array(thresholds)
-            self.reference_ = self._fitted(answers, y, seed)
+            self.reference_ = self._fitted(answers, y, seed, watch)
             needed = {column for column, _ in self._splits_of(self.reference_)}
-            if len(needed) == len(questions):
+            if len(needed) == len(questions) or watch.should_stop():
                 break
             questions = [questions[column] for column in sorted(needed)]
         return questions
 
-    def _fitted(self, X: NDArray[Any], y: NDArray[np.intp], seed: int) -> Any:
+    def _fitted(self, X: NDArray[Any], y: NDArray[np.intp], seed: int, watch: Watch) -> Any:
         from sklearn.ensemble import GradientBoostingClassifier  # slow to import
 
         model = GradientBoostingClassifier(
@@ -155,7 +165,7 @@ class ThresholdGuessBinarizer(_Binarizer):
             learning_rate=self.learning_rate,
             random_state=seed,
         )
-        return model.fit(X, y)
+        return model.fit(X, y, monitor=lambda *_: watch.should_stop())
 
     @staticmethod
     def _splits_of(model: Any) -> set[tuple[int, float]]:

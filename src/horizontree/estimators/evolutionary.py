@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
+
+from sklearn.base import clone
 
 from horizontree.backends import BACKENDS, Backend
 from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
@@ -41,6 +43,14 @@ class EvolutionaryClassifier(BaseTreeClassifier):
     backend: str
 
     _warm_start_names: tuple[str, ...] = ()
+
+    def _draft(self) -> Self | None:
+        draft: Self = clone(self).set_params(population_size=40, generations=100)
+        whole, short = self._evolution(), draft._evolution()
+        is_short = 10 * short.population_size * short.generations <= (
+            whole.population_size * whole.generations
+        )
+        return draft if is_short else None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
+
+from sklearn.base import clone
 
 from horizontree.backends import Backend
 from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
@@ -116,6 +118,12 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         self.n_jobs = n_jobs
         self.backend = backend
         self.verbose = verbose
+
+    def _draft(self) -> Self | None:
+        if self.max_depth <= 2 or self.effort == "quick":  # depth 2 is exact at once
+            return None
+        draft: Self = clone(self).set_params(effort="quick")
+        return draft
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
+
+from sklearn.base import clone
 
 from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
 from horizontree.estimators.parameters import check_integer, seed_of
@@ -95,6 +97,12 @@ class LSOCTClassifier(BaseTreeClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _draft(self) -> Self | None:
+        if self.n_starts < 10:
+            return None
+        draft: Self = clone(self).set_params(n_starts=self.n_starts // 10)
+        return draft
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

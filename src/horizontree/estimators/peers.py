@@ -45,8 +45,13 @@ class _Questions:
 
     def __init__(self, problem: Problem, kind: str, seed: int) -> None:
         X = np.asarray(problem.samples.X, dtype=np.float64)
+        left = problem.watch.seconds_left
         binarizer = (
-            MDLPBinarizer() if kind == "mdlp" else ThresholdGuessBinarizer(random_state=seed)
+            MDLPBinarizer()
+            if kind == "mdlp"
+            else ThresholdGuessBinarizer(
+                time_limit=None if left is None else max(left / 2, 0.01), random_state=seed
+            )
         )
         answers = binarizer.fit(X, problem.y).transform(X)
         varies = answers.any(axis=0) & ~answers.all(axis=0)
@@ -151,10 +156,11 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
         if questions.answers.shape[1] == 0:
             return Found([problem.tree_of(None)], n_iter=0)
         n_samples = len(problem.y)
+        left = problem.watch.seconds_left
         solver = gosdt.GOSDTClassifier(
             regularization=max(float(self.ccp_alpha), 1 / n_samples),
             depth_budget=int(self.max_depth),
-            time_limit=None if self.time_limit is None else max(1, math.ceil(self.time_limit)),
+            time_limit=None if left is None else max(1, math.floor(left)),
         )
         guessed = questions.guessed_labels()
         if guessed is not None and len(np.unique(guessed)) < problem.samples.n_classes:
@@ -340,12 +346,13 @@ class STreeDClassifier(BaseTreeClassifier):
         if questions.answers.shape[1] == 0 or len(problem.y) < 2 * self.min_samples_leaf:
             return Found([problem.tree_of(None)], n_iter=1)
         has_price = self.ccp_alpha > 0
+        left = problem.watch.seconds_left
         solver = pystreed.STreeDClassifier(
             "cost-complex-accuracy" if has_price else "accuracy",
             max_depth=int(self.max_depth),
             min_leaf_node_size=int(self.min_samples_leaf),
             cost_complexity=min(1.0, float(self.ccp_alpha)) if has_price else 0.01,
-            time_limit=float(self.time_limit or _FOR_EVER),
+            time_limit=_FOR_EVER if left is None else max(left, 0.01),
         )
         with redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -44,6 +44,11 @@ class Watch:
         return self._deadline is not None
 
     @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the limit strikes, at least 0; None without a limit."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    @property
     def status(self) -> str:
         """``"interrupted"``, ``"time_limit"`` (a search was told to stop) or ``"completed"``."""
         if self._was_heard:

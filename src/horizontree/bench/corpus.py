@@ -1,7 +1,6 @@
-"""The benchmark corpus under the paper's protocol, and the proven optima.
+"""A folder of data sets under the paper's protocol, and the proven optima.
 
-The data live outside the repository, in a folder that holds ``datasets/`` and ``oracles/``:
-see `shared_folder`. Importing this module reads nothing.
+The data live outside the repository: see `shared_folder`. Importing this module reads nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 FOLDER_VARIABLE = "HORIZONTREE_SHARED"
+_MANIFEST = "MANIFEST.csv"
+_ENDINGS = (".csv", ".csv.gz")
 CATEGORY_SUFFIX = "__cat"
 
 _ROWS_PER_CHUNK = 1 << 14
@@ -65,38 +67,51 @@ class Optimum:
 
 
 def shared_folder(named: str | Path | None = None) -> Path:
-    """Find the folder that holds ``datasets/`` and ``oracles/``.
+    """Find the folder of the data.
 
     The first of these that is given counts, and must then be right: ``named`` (the option
-    ``--data``), the environment variable ``HORIZONTREE_SHARED``, ``../shared`` beside the
-    repository.
+    ``--data``), the environment variable ``HORIZONTREE_SHARED``. It holds ``datasets/`` (and
+    ``oracles/``), or the files of the data sets themselves.
     """
     if named is not None:
         return _checked_folder(Path(named), "--data")
     if os.environ.get(FOLDER_VARIABLE):
         return _checked_folder(Path(os.environ[FOLDER_VARIABLE]), FOLDER_VARIABLE)
-    beside = Path(__file__).resolve().parents[2] / "shared"
-    if (beside / "datasets" / "MANIFEST.csv").is_file():
-        return beside
     raise CorpusError(
-        "The benchmark corpus was not found. Name the folder that holds datasets/ and oracles/ "
-        f"with --data FOLDER or the environment variable {FOLDER_VARIABLE}, or put it beside "
-        "the repository as ../shared."
+        "No data was named. Name a folder of CSV files, the class in the last column of each, "
+        f"with --data FOLDER or the environment variable {FOLDER_VARIABLE}."
     )
 
 
 def _checked_folder(folder: Path, source: str) -> Path:
-    if not (folder / "datasets" / "MANIFEST.csv").is_file():
+    if not _files_of(folder):
         raise CorpusError(
-            f"{source} names {str(folder)!r}, but there is no datasets/MANIFEST.csv in it. "
-            "Name the folder that holds datasets/ and oracles/."
+            f"{source} names {str(folder)!r}, but no NAME.csv or NAME.csv.gz is there, nor in a "
+            "folder datasets/ in it."
         )
     return folder
 
 
+def _datasets_in(shared: Path) -> Path:
+    return shared / "datasets" if (shared / "datasets").is_dir() else shared
+
+
+def _files_of(shared: Path) -> dict[str, Path]:
+    """Return the file of each data set."""
+    folder = _datasets_in(shared)
+    paths = [path for ending in _ENDINGS for path in sorted(folder.glob(f"*{ending}"))]
+    return {path.name.partition(".csv")[0]: path for path in paths if path.name != _MANIFEST}
+
+
 def list_datasets(shared: Path, group: str | None = "paper") -> list[DatasetInfo]:
-    """Return the data sets of a group of the manifest (all groups when None), in its order."""
-    with open(shared / "datasets" / "MANIFEST.csv", newline="", encoding="utf-8") as file:
+    """Return the data sets of a group of the manifest (all groups when None), in its order.
+
+    Without a manifest all of the folder's files are one group.
+    """
+    manifest = _datasets_in(shared) / _MANIFEST
+    if not manifest.is_file():
+        return [_info_of(name, path) for name, path in sorted(_files_of(shared).items())]
+    with open(manifest, newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if group in (None, row["group"])]
     if not rows:
         raise CorpusError(f"The manifest lists no data set of the group {group!r}.")
@@ -112,25 +127,47 @@ def list_datasets(shared: Path, group: str | None = "paper") -> list[DatasetInfo
     ]
 
 
+def _info_of(name: str, path: Path) -> DatasetInfo:
+    """Look at a file: its rows and columns, and the classes in its last column."""
+    with _opened(path) as file:
+        reader = csv.reader(file)
+        n_columns = len(next(reader, []))
+        labels = [row[-1] for row in reader if row]
+    return DatasetInfo(name, len(labels), n_columns - 1, len(set(labels)), "files")
+
+
+def _opened(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", newline="", encoding="utf-8")
+    return open(path, newline="", encoding="utf-8")
+
+
 def load_dataset(shared: Path, name: str) -> Dataset:
     """Load a data set as the paper does.
 
     Rows with a missing value are dropped, each ``__cat`` column becomes one 0/1 column for
-    each of its remaining values (in the order of the values as text), the rest are numbers.
-    Classes are numbered in the order of their labels as text.
+    each of its remaining values (in the order of the values as text), the rest are numbers,
+    and the last column is the class. Classes are numbered in the order of their labels as text.
     """
-    path = shared / "datasets" / f"{name}.csv.gz"
-    if not path.is_file():
-        raise CorpusError(f"There is no data set {name!r}: datasets/{name}.csv.gz is missing.")
-    with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
+    path = _files_of(shared).get(name)
+    if path is None:
+        raise CorpusError(f"There is no data set {name!r}: {name}.csv.gz is missing.")
+    with _opened(path) as file:
         reader = csv.reader(file)
-        header = next(reader)
-        if header[-1] != "class":
-            raise CorpusError(f"{name}: the last column is {header[-1]!r}; expected 'class'.")
-        numeric, texts, labels = _read_complete_rows(reader, header)
+        header = next(reader, [])
+        if len(header) < 2:
+            raise CorpusError(f"{path.name}: expected columns of features and the class, last.")
+        try:
+            numeric, texts, labels = _read_complete_rows(reader, header)
+        except ValueError as error:
+            raise CorpusError(
+                f"{path.name}: {error}. A column of categories needs a name that ends in "
+                f"{CATEGORY_SUFFIX}, and every row as many cells as the header."
+            ) from error
 
     class_names, y = np.unique(np.array(labels), return_inverse=True)
-    blocks, feature_names = [], []
+    blocks: list[NDArray[Any]] = []
+    feature_names: list[str] = []
     for column, title in enumerate(header[:-1]):
         if column in texts:
             values, code = np.unique(np.array(texts[column]), return_inverse=True)

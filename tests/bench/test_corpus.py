@@ -1,16 +1,12 @@
 """The paper's protocol: which rows, which columns, which split."""
 
 import gzip
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-import corpus
-from corpus import CorpusError, load_dataset, shared_folder, split_rows
+from horizontree.bench import corpus
+from horizontree.bench.corpus import CorpusError, load_dataset, shared_folder, split_rows
 
 
 @pytest.fixture
@@ -99,15 +95,14 @@ def test_the_option_goes_before_the_environment_and_either_must_be_right(
         shared_folder()
 
 
-def test_a_missing_corpus_is_explained(tmp_path, monkeypatch):
+def test_a_missing_corpus_is_explained(monkeypatch):
     monkeypatch.delenv("HORIZONTREE_SHARED", raising=False)
-    monkeypatch.setattr(corpus, "__file__", str(tmp_path / "repository/benchmarks/corpus.py"))
     with pytest.raises(CorpusError, match="--data FOLDER or the environment variable"):
         shared_folder()
 
 
 def test_an_unknown_data_set_is_named(shared):
-    with pytest.raises(CorpusError, match=r"datasets/none\.csv\.gz is missing"):
+    with pytest.raises(CorpusError, match=r"none\.csv\.gz is missing"):
         load_dataset(shared, "none")
 
 
@@ -127,3 +122,35 @@ def test_oracles_have_their_classes_first_and_optima_may_lack_cart(shared):
         (2, 0, 1),
         (4, 0, None),
     ]
+
+
+def test_a_plain_folder_of_files_is_a_corpus_too(tmp_path):
+    (tmp_path / "one.csv").write_text("a,b__cat,outcome\n1,x,no\n2,y,yes\n3,x,no\n")
+    with gzip.open(tmp_path / "two.csv.gz", "wt") as file:
+        file.write("a,class\n1,0\n2,1\n")
+    assert shared_folder(tmp_path) == tmp_path
+    infos = corpus.list_datasets(tmp_path)
+    assert [(i.name, i.n_samples, i.n_features, i.n_classes) for i in infos] == [
+        ("one", 3, 2, 2),
+        ("two", 2, 1, 2),
+    ]
+    data = load_dataset(tmp_path, "one")
+    assert data.feature_names == ("a", "b=x", "b=y")
+    assert data.class_names == ("no", "yes")
+    assert load_dataset(tmp_path, "two").y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,class\n1,red,0\n", "__cat"),
+        ("a,b,class\n1,2,0\n1,2\n", "as many cells as the header"),
+        ("class\n1\n", "expected columns of features"),
+        ("", "expected columns of features"),
+        ("a,class\n,1\n", "No row is free of missing values"),
+    ],
+)
+def test_a_file_that_is_not_what_it_should_be_is_explained(tmp_path, text, message):
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(CorpusError, match=message):
+        load_dataset(tmp_path, "bad")

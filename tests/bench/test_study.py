@@ -1,37 +1,36 @@
-"""The accuracy study: resumable, fair, and its report is right."""
+"""The study: resumable, fair, and never lost."""
+
+from __future__ import annotations
 
 import gzip
 import io
+import math
 import os
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from fits import made_up
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-import accuracy_study
-from accuracy_report import gain_at, gains, paper_gain, write_report
-from corpus import load_dataset, split_rows
-from progress import Forecast, ProgressLine, duration
-from results_file import (
+from horizontree.bench import methods, study
+from horizontree.bench.corpus import load_dataset, split_rows
+from horizontree.bench.methods import METHODS, Method
+from horizontree.bench.progress import Forecast, ProgressLine, duration
+from horizontree.bench.results_file import (
     FitKey,
-    FitResult,
     Plan,
     ResultsError,
-    Run,
     open_results,
     read_results,
     read_runs,
 )
+from horizontree.cli.main import main
 
-PROGRAM = accuracy_study.__file__
 ARGUMENTS = ["--methods", "cart-sklearn", "--depths", "2", "3", "--splits", "3", "--splits-at"]
 ARGUMENTS += ["3=2", "--jobs", "1"]
 N_FITS = 2 * (3 + 2)  # two data sets; three splits at depth 2, two at depth 3
@@ -55,31 +54,31 @@ def shared(tmp_path):
     return folder.parent
 
 
-class InlinePool:
+class InlineLane:
     """Runs a fit when it is submitted, in this process."""
 
-    def submit(self, function, *arguments):
+    def submit(self, *arguments):
         future = Future()
         try:
-            future.set_result(function(*arguments))
-        except Exception as error:
+            future.set_result(study.fit_one(*arguments))
+        except BaseException as error:
             future.set_exception(error)
         return future
+
+    def end(self):
+        pass
 
 
 @pytest.fixture
 def inline(monkeypatch):
-    monkeypatch.setattr(accuracy_study, "worker_pool", contextmanager(lambda jobs: iter([POOL])))
-    accuracy_study._dataset.cache_clear()
-    accuracy_study._warm_up.cache_clear()
-
-
-POOL = InlinePool()
+    monkeypatch.setattr(study, "Lane", InlineLane)
+    study._dataset.cache_clear()
+    study._warm_up.cache_clear()
 
 
 def run(shared, results, *arguments):
     options = [*ARGUMENTS, "--data", str(shared), "--results", str(results), *arguments]
-    return accuracy_study.main(options)
+    return main(["bench", "study", *options])
 
 
 def table_without_seconds(path):
@@ -87,7 +86,7 @@ def table_without_seconds(path):
 
 
 def start_program(shared, results, *arguments):
-    words = [sys.executable, PROGRAM, *ARGUMENTS]
+    words = [sys.executable, "-m", "horizontree", "bench", "study", *ARGUMENTS]
     words += ["--data", str(shared), "--results", str(results), *arguments]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -129,7 +128,7 @@ def test_rows_that_are_there_are_not_fitted_again(shared, tmp_path, inline, monk
     results = tmp_path / "a.csv"
     run(shared, results)
     before = results.read_bytes()
-    monkeypatch.setattr(accuracy_study, "fit_one", lambda *_: pytest.fail("fitted again"))
+    monkeypatch.setattr(study, "fit_one", lambda *_: pytest.fail("fitted again"))
     assert run(shared, results) == 0
     assert results.read_bytes() == before
 
@@ -192,13 +191,16 @@ class Spy:
         return np.zeros(len(X), dtype=int)
 
 
+def spied(monkeypatch, spy, name="spy"):
+    monkeypatch.setitem(METHODS, name, Method(spy, "scikit-learn"))
+    monkeypatch.setattr(study, "_warm_up", lambda method: None)
+    monkeypatch.setattr(Spy, "shown", [])
+
+
 def test_a_fit_sees_the_training_rows_only_and_the_test_rows_come_last(shared, monkeypatch):
     seeds = []
-    spy = accuracy_study.Method("scikit-learn", lambda depth, seed: seeds.append(seed) or Spy())
-    monkeypatch.setitem(accuracy_study.METHODS, "spy", spy)
-    monkeypatch.setattr(accuracy_study, "_warm_up", lambda method: None)
-    monkeypatch.setattr(Spy, "shown", [])
-    row = accuracy_study.fit_one(shared, FitKey("spy", "rings", 1, 2))
+    spied(monkeypatch, lambda depth, seed, limit: seeds.append((depth, seed, limit)) or Spy())
+    row = study.fit_one(shared, FitKey("spy", "rings", 1, 2), 5.0)
 
     data = load_dataset(shared, "rings")
     train, test = split_rows("rings", 60, 1)
@@ -209,24 +211,106 @@ def test_a_fit_sees_the_training_rows_only_and_the_test_rows_come_last(shared, m
         ("predict", data.X[test].tolist()),
     ]
     assert Spy.shown[0][2].tolist() == data.y[train].tolist()
-    assert seeds == [1]
+    assert seeds == [(2, 1, None)]  # a heuristic gets no limit
     assert (row.n_train, row.n_features, row.n_classes, row.n_splits_used) == (45, 2, 2, 2)
     assert row.train_errors == np.count_nonzero(data.y[train])
     assert row.test_accuracy == pytest.approx(np.mean(data.y[test] == 0))
+    assert math.isinf(row.time_limit)
 
 
-def test_an_estimator_that_misreports_its_errors_fails_and_the_rest_goes_on(
+def test_a_method_that_would_search_without_end_gets_the_limit(shared, monkeypatch):
+    limits = []
+    spied(monkeypatch, None)
+    make = lambda depth, seed, limit: limits.append(limit) or Spy()  # noqa: E731
+    monkeypatch.setitem(METHODS, "spy", Method(make, "scikit-learn", has_limit=True))
+    assert study.fit_one(shared, FitKey("spy", "rings", 1, 2), 5.0).time_limit == 5.0
+    assert limits == [5.0]
+
+
+def test_a_fit_that_fails_becomes_a_row_that_says_why_and_is_tried_again(
     shared, tmp_path, inline, monkeypatch, capsys
 ):
     class Liar(Spy):
         n_errors_ = -1
 
-    liar = accuracy_study.Method("scikit-learn", lambda depth, seed: Liar())
-    monkeypatch.setitem(accuracy_study.METHODS, "cart", liar)
-    assert run(shared, tmp_path / "a.csv", "--methods", "cart", "cart-sklearn") == 1
+    original = METHODS["cart"]
+    spied(monkeypatch, lambda depth, seed, limit: Liar(), "cart")
+    results = tmp_path / "a.csv"
+    assert run(shared, results, "--methods", "cart", "cart-sklearn") == 0
     assert "10 fits failed" in capsys.readouterr().err
-    assert {row.method for row in read_results(tmp_path / "a.csv")} == {"cart-sklearn"}
-    assert "**Incomplete: 10 fits of 20 asked for.**" in (tmp_path / "a.md").read_text()
+    rows = read_results(results)
+    assert {row.method for row in rows if row.is_done} == {"cart-sklearn"}
+    notes = [row.note for row in rows if not row.is_done]
+    assert len(notes) == N_FITS
+    assert all("n_errors_ is -1, but the predictions make" in note for note in notes)
+
+    monkeypatch.setitem(METHODS, "cart", original)
+    assert run(shared, results, "--methods", "cart", "cart-sklearn") == 0
+    assert all(row.is_done for row in read_results(results))
+    assert len(read_results(results)) == 2 * N_FITS
+
+
+def test_a_process_that_dies_or_overstays_costs_one_fit(shared, monkeypatch):
+    """The other fits go on in a new process."""
+    monkeypatch.setattr(study, "_patience", lambda limit: 3.0)
+    monkeypatch.setattr(study.Lane, "submit", _submit_doomed)
+    keys = [FitKey("cart", "rings", split, 2) for split in range(4)]
+    results = {
+        row.split: row
+        for row in study.fits_of(keys, shared=shared, time_limit=1.0, lanes=[study.Lane()])
+    }
+    assert [results[split].is_done for split in range(4)] == [True, False, False, True]
+    assert "the process died" in results[1].note
+    assert "did not heed its time limit" in results[2].note
+
+
+def _submit_doomed(lane, shared, key, time_limit):
+    if lane._pool is None:
+        context = study.multiprocessing.get_context("spawn")
+        lane._pool = study.ProcessPoolExecutor(1, mp_context=context)
+        lane._pool.submit(int).result()  # the process has started
+    doom = {1: (os.abort,), 2: (time.sleep, 60)}.get(key.split)
+    if doom is None:
+        future = Future()
+        future.set_result(made_up("cart", "rings", key.split, 2))
+        return future
+    return lane._pool.submit(*doom)
+
+
+def test_methods_are_asked_only_for_depths_that_they_can_do(shared, tmp_path, inline):
+    results = tmp_path / "a.csv"
+    asked = ["--methods", "mh-deoct-horizon-3", "quant-bnb", "--depths", "2", "3", "4"]
+    assert run(shared, results, *asked, "--splits", "1", "--splits-at", "3=1") == 0
+    rows = read_results(results)
+    assert sorted({(row.method, row.depth) for row in rows}) == [
+        ("mh-deoct-horizon-3", 3),
+        ("mh-deoct-horizon-3", 4),
+        ("quant-bnb", 2),
+        ("quant-bnb", 3),
+    ]
+    assert all(row.is_done for row in rows)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "iai-oct"])
+def test_every_method_of_the_study_fits(shared, method):
+    if method in ("mh-deoct-jax", "gosdt-guesses", "contree", "streed"):
+        pytest.importorskip({"mh-deoct-jax": "jax"}.get(method, METHODS[method].package))
+    depth = max(2, METHODS[method].depths[0])
+    made = METHODS[method].make(depth, 0, 5.0)
+    for estimator in (made, getattr(made, "classifier", None), getattr(made, "search", None)):
+        if hasattr(getattr(estimator, "estimator", estimator), "generations"):
+            getattr(estimator, "estimator", estimator).set_params(generations=20)
+    data = load_dataset(shared, "rings")
+    made.fit(data.X, data.y)
+    assert made.tree_.n_leaves >= 1
+    assert np.mean(made.predict(data.X) == data.y) >= np.bincount(data.y).max() / len(data.y)
+
+
+def test_the_sections_of_the_report_name_methods_that_there_are():
+    named = [*methods.COMPARED, *methods.TUNED, *methods.ABLATION, *methods.HORIZONS]
+    named += [*methods.BINARISED, *methods.ENGINES]
+    assert set(named) == set(METHODS)
+    assert len(methods.ABLATION) == 11
 
 
 def test_a_plan_goes_split_by_split_and_respects_the_number_at_a_depth():
@@ -247,98 +331,22 @@ def test_the_recorded_command_names_no_folder_and_is_recorded_once(shared, tmp_p
     (recorded,) = read_runs(tmp_path / "a.csv")
     assert str(tmp_path) not in recorded.command
     assert "--splits 3 --first-split 10 --splits-at 3=2" in recorded.command
-    assert str(tmp_path) not in (tmp_path / "a.md").read_text()
     assert recorded.plan == Plan(("cart-sklearn",), ("rings", "noise"), (2, 3), 3, ((3, 2),), 10)
 
 
 def test_mistakes_on_the_command_line_are_explained(shared, tmp_path, capsys):
     assert run(shared, tmp_path / "a.csv", "--datasets", "rings", "ring") == 2
-    assert "Not in the manifest: ring." in capsys.readouterr().err
+    assert "there is no 'ring' in the data folder; did you mean 'rings'?" in (
+        capsys.readouterr().err
+    )
+    assert run(shared, tmp_path / "a.csv", "--methods", "kart") == 2
+    assert "there is no 'kart'; did you mean 'cart'" in capsys.readouterr().err
+    assert run(shared, tmp_path / "a.txt") == 2
+    assert "must be a .csv file" in capsys.readouterr().err
     assert run(tmp_path, tmp_path / "a.csv") == 2
     assert "--data names" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        run(shared, tmp_path / "a.csv", "--splits-at", "8:1")
+    assert run(shared, tmp_path / "a.csv", "--splits-at", "8:1") == 2
     assert "8=1" in capsys.readouterr().err
-
-
-# ------------------------------------------------------------------ the report
-
-
-def made_up(method, dataset, split, depth, train=0.5, test=0.5, seconds=1.0, status="completed"):
-    numbers = {"n_train": 100, "n_features": 4, "n_classes": 2, "train_errors": 0}
-    return FitResult(
-        method=method,
-        dataset=dataset,
-        split=split,
-        depth=depth,
-        train_accuracy=train,
-        test_accuracy=test,
-        seconds=seconds,
-        n_splits_used=3,
-        status=status,
-        seed=split,
-        version="horizontree 0.1.0",
-        **numbers,
-    )
-
-
-MADE_UP = [
-    # depth 2. CART: a (0.8 + 0.6) / 2 = 0.7, b 0.5, mean 0.6. Fits of mh-deoct: a 0.9, b 0.6
-    made_up("cart-sklearn", "a", 0, 2, train=0.8, test=0.50, seconds=1),
-    made_up("cart-sklearn", "a", 1, 2, train=0.6, test=0.50, seconds=3),
-    made_up("cart-sklearn", "b", 0, 2, train=0.5, test=0.25, seconds=4),
-    made_up("mh-deoct", "a", 0, 2, train=1.0, test=0.75, seconds=10),
-    made_up("mh-deoct", "a", 1, 2, train=0.8, test=0.50, seconds=20),
-    made_up("mh-deoct", "b", 0, 2, train=0.6, test=0.25, seconds=30, status="optimal"),
-    made_up("mh-deoct", "b", 1, 2, train=0.0, test=0.00, seconds=30),  # CART lacks this fit
-    # depth 8: CART 0.8, mh-deoct 0.88
-    made_up("cart-sklearn", "a", 0, 8, train=0.8, test=0.5),
-    made_up("mh-deoct", "a", 0, 8, train=0.88, test=0.5),
-]
-
-
-def test_gains_over_cart_are_those_computed_by_hand():
-    table = {row.key: row for row in MADE_UP}
-    gain = gain_at(table, "mh-deoct", "cart-sklearn", 2)
-    assert gain.n_fits == 3
-    # train: (0.9 + 0.6) / 2 = 0.75 against 0.6; a 0.9 / 0.7, b 0.6 / 0.5
-    # test: (0.625 + 0.25) / 2 = 0.4375 against 0.375; a 0.625 / 0.5, b equal
-    assert gain.of_means == pytest.approx((25.0, 100 / 6))
-    assert gain.mean_of_datasets == pytest.approx(((200 / 7 + 20) / 2, 12.5))
-    assert list(gains(table, "mh-deoct", "cart-sklearn")) == [2, 8]
-    assert gain_at(table, "mh-deoct", "cart", 2) is None
-
-
-def test_the_gains_of_the_papers_own_table_are_those_computed_by_hand():
-    # 81.64 / 79.41, 86.82 / 84.30, 90.24 / 87.62, 97.30 / 95.67 and the same for the test rows
-    assert paper_gain("mh-deoct") == pytest.approx((2.623, 1.348), abs=0.001)
-
-
-def test_the_report_shows_the_figures_computed_by_hand(tmp_path):
-    path = tmp_path / "a.md"
-    plan = Plan(("cart-sklearn", "mh-deoct"), ("a", "b"), (2,), 2)
-    write_report(path, MADE_UP, [Run("python study", "A processor, 2 cores", ("x 1",), plan)])
-    lines = path.read_text("utf-8").splitlines()
-    # 4 + 4 planned at depth 2, and 2 fits that no plan asked for
-    assert any(line.startswith("**Incomplete: 9 fits of 10 asked for.**") for line in lines)
-    assert "- Machine: A processor, 2 cores" in lines
-    assert (
-        "| cart-sklearn | 2 | 1 to 2 | 3 of 4 | 0 | 60.00 | 37.50 | 3 | 79.41 | 76.91 |" in lines
-    )  # seconds: a (1 + 3) / 2, b 4
-    assert "| mh-deoct | 2 | 2 | 4 of 4 | 1 | 60.00 | 37.50 | 22.5 | 81.64 | 78.21 |" in lines
-    # the mean over depths 2 and 8: (25 + 10) / 2, (16.67 + 0) / 2
-    train = "| mh-deoct | train | +25.00 | - | - | +10.00 | **+17.50** | +17.14 | 4 |"
-    test = "| mh-deoct | test | +16.67 | - | - | +0.00 | **+8.33** | +6.25 | 4 |"
-    assert train in lines
-    assert test in lines
-    assert "| mh-deoct | train | +17.50 | +2.62 | +17.14 | +2.99 | 2, 8 |" in lines
-    assert "| a | 100 | 4 | 2 | 2 | 70.00 | 90.00 | 50.00 | 62.50 |" in lines
-    assert "| b | 100 | 4 | 2 | 1 | 50.00 | 60.00 | 25.00 | 25.00 |" in lines
-
-
-def test_the_report_of_nothing_is_a_report(tmp_path):
-    assert accuracy_study.main(["--report", "--results", str(tmp_path / "none.csv")]) == 0
-    assert "0 fits" in (tmp_path / "none.md").read_text()
 
 
 # ------------------------------------------------------------------ the progress line

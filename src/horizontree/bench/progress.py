@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from results_file import FitKey, FitResult
+from horizontree.bench.results_file import FitKey, FitResult
 
 _SECONDS_BETWEEN_LINES = 60.0  # where the line cannot be rewritten in place
 _SECONDS_BETWEEN_UPDATES = 0.2

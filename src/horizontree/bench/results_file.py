@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+from horizontree.atomic_file import replacing
 
 try:
     import fcntl
@@ -52,7 +53,9 @@ class FitResult:
     train_errors: int
     n_splits_used: int
     seconds: float
+    time_limit: float  # infinite without one
     status: str
+    note: str
     seed: int
     version: str
 
@@ -61,9 +64,17 @@ class FitResult:
         """What identifies the fit."""
         return FitKey(self.method, self.dataset, self.split, self.depth)
 
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a tree; a failed fit has only a note that says why."""
+        return self.status != FAILED
 
+
+FAILED = "failed"
 COLUMNS = tuple(field.name for field in fields(FitResult))
-_PARSERS = [{"int": int, "float": float, "str": str}[field.type] for field in fields(FitResult)]
+_PARSERS: list[type] = [
+    {"int": int, "float": float, "str": str}[str(field.type)] for field in fields(FitResult)
+]
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,7 @@ class Run:
 
 
 def read_results(path: Path) -> list[FitResult]:
-    """Return the whole lines of the table, the first of each fit; none when there is no file."""
+    """Return the whole lines of the table, the last of each fit; none when there is no file."""
     if not path.is_file():
         return []
     return _parse(_whole_lines(path.read_bytes()), path.name)
@@ -132,7 +143,7 @@ def _parse(content: bytes, name: str) -> list[FitResult]:
                 f"{name}, line {number} is damaged ({error}). Delete that line and run again."
             ) from error
         result = FitResult(*parsed)
-        results.setdefault(result.key, result)
+        results[result.key] = result
     return list(results.values())
 
 
@@ -193,7 +204,7 @@ def read_runs(results: Path) -> list[Run]:
     ]
 
 
-def _plan_from(plan: dict[str, object]) -> Plan:
+def _plan_from(plan: dict[str, Any]) -> Plan:
     pairs = plan.pop("splits_at")
     lists = {key: tuple(value) for key, value in plan.items() if isinstance(value, list)}
     return Plan(**{**plan, **lists, "splits_at": tuple((d, n) for d, n in pairs)})
@@ -210,6 +221,5 @@ def record_run(results: Path, run: Run) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a file in one piece: a kill leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, "utf-8")
-    os.replace(part, path)
+    with replacing(path) as part:
+        part.write_text(text, "utf-8")

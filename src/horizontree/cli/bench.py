@@ -1,0 +1,95 @@
+"""``horizontree bench``: the study of the paper on a folder of data sets, and its report."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from pathlib import Path
+
+from horizontree.bench.corpus import CorpusError, list_datasets, shared_folder
+from horizontree.bench.methods import METHODS
+from horizontree.bench.report import write_report
+from horizontree.bench.results_file import Plan, ResultsError, read_results, read_runs
+from horizontree.bench.study import run_study
+from horizontree.cli.console import CommandError, note, plural, say, suggestion
+from horizontree.plotting import MissingPlotsError
+
+
+def run_bench_study(arguments: argparse.Namespace) -> None:
+    """Run ``horizontree bench study``."""
+    for method in arguments.methods:
+        if method not in METHODS:
+            raise CommandError(
+                f"--methods: there is no {method!r}; {suggestion(method, list(METHODS), 'methods')}"
+            )
+    results = Path(arguments.results)
+    _check_name(results)
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)  # a kill like a Ctrl-C
+    try:
+        shared = shared_folder(arguments.data)
+        n_failed = run_study(
+            _plan(arguments, shared),
+            shared=shared,
+            results=results,
+            time_limit=arguments.time_limit,
+            jobs=arguments.jobs,
+            command=_command(arguments),
+        )
+    except KeyboardInterrupt:
+        note("The finished fits are kept; the same command goes on.")
+        raise
+    except (CorpusError, ResultsError) as error:
+        raise CommandError(str(error).rstrip(".")) from None
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    if n_failed:
+        note(f"{plural(n_failed, 'fit')} failed; the same command tries them again")
+    say(f"{results} holds the fits; next: horizontree bench report {results}")
+
+
+def run_bench_report(arguments: argparse.Namespace) -> None:
+    """Run ``horizontree bench report``."""
+    results = Path(arguments.results)
+    _check_name(results)
+    if not results.is_file():
+        raise CommandError(f"there is no {results}; make it with horizontree bench study")
+    target = results.with_suffix(".md") if arguments.output is None else Path(arguments.output)
+    try:
+        written = write_report(target.with_suffix(".md"), read_results(results), read_runs(results))
+    except (ResultsError, MissingPlotsError) as error:
+        raise CommandError(str(error).rstrip(".")) from None
+    say("\n".join(f"written: {path}" for path in written))
+
+
+def _check_name(results: Path) -> None:
+    if results.suffix != ".csv":
+        raise CommandError(f"{results}: the table of fits must be a .csv file")
+
+
+def _plan(arguments: argparse.Namespace, shared: Path) -> Plan:
+    names = [info.name for info in list_datasets(shared)]
+    if arguments.datasets:
+        known = [info.name for info in list_datasets(shared, group=None)]
+        for name in arguments.datasets:
+            if name not in known:
+                raise CommandError(
+                    f"--datasets: there is no {name!r} in the data folder; "
+                    f"{suggestion(name, known, 'data sets')}"
+                )
+        names = list(dict.fromkeys(arguments.datasets))
+    depths = tuple(dict.fromkeys(arguments.depths))
+    splits_at = tuple((depth, n) for depth, n in arguments.splits_at if depth in depths)
+    methods = tuple(dict.fromkeys(arguments.methods))
+    return Plan(methods, tuple(names), depths, arguments.splits, splits_at, arguments.first_split)
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    """Write the command without the folders of this machine."""
+    words = ["horizontree bench study --methods", *arguments.methods]
+    words += ["--depths", *map(str, arguments.depths), f"--splits {arguments.splits}"]
+    words.append(f"--first-split {arguments.first_split}")
+    if arguments.splits_at:
+        words += ["--splits-at", *(f"{depth}={number}" for depth, number in arguments.splits_at)]
+    if arguments.datasets:
+        words += ["--datasets", *arguments.datasets]
+    return " ".join([*words, f"--time-limit {arguments.time_limit:g}", f"--jobs {arguments.jobs}"])
