@@ -124,3 +124,14 @@ def test_a_pipeline_may_begin_with_it():
 def test_wrong_settings_are_refused(options, name):
     with pytest.raises(ValueError, match=name):
         ThresholdGuessBinarizer(**options).fit(*make_data(20))
+
+
+def test_a_time_limit_leaves_a_smaller_reference_model():
+    X, y = load_iris(return_X_y=True)
+    whole = ThresholdGuessBinarizer(random_state=0).fit(X, y)
+    hasty = ThresholdGuessBinarizer(time_limit=1e-9, random_state=0).fit(X, y)
+    assert 1 <= len(hasty.thresholds_) < len(whole.thresholds_)
+    unhurried = ThresholdGuessBinarizer(time_limit=600, random_state=0).fit(X, y)
+    assert np.array_equal(unhurried.thresholds_, whole.thresholds_)
+    with pytest.raises(ValueError, match="time_limit"):
+        ThresholdGuessBinarizer(time_limit=0).fit(X, y)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from types import ModuleType
 
 import numpy as np
@@ -19,6 +21,7 @@ from horizontree import (
     load_model,
     save_model,
 )
+from horizontree.estimators import peers
 from problems import make_data
 
 PEERS = {
@@ -27,6 +30,31 @@ PEERS = {
     "pystreed": (STreeDClassifier, "horizontree[peers]"),
     "interpretableai.iai": (IAIOCTClassifier, "licence"),
 }
+
+
+def test_what_a_package_prints_goes_to_standard_error(capfd):
+    print("before")
+    with peers._quiet():
+        os.write(1, b"chatter")
+        print("words of Python are dropped")
+    print("after")
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("before\nafter\n", "chatter")
+
+
+def test_threads_put_standard_output_back(capfd):
+    def fit() -> None:
+        with peers._quiet():
+            os.write(1, b".")
+
+    threads = [threading.Thread(target=fit) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print("after")
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("after\n", "." * 8)
 
 
 @pytest.mark.parametrize("package", PEERS)

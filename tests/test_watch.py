@@ -32,6 +32,15 @@ def handler():
     signal.signal(signal.SIGINT, before)
 
 
+def test_the_seconds_left_end_at_nought(clock):
+    search = Watch(10.0)
+    clock[0] += 4
+    assert search.seconds_left == 6
+    clock[0] += 60
+    assert search.seconds_left == 0
+    assert Watch().seconds_left is None
+
+
 def test_without_a_limit_nothing_stops_the_search(clock):
     search = Watch()
     clock[0] += 1e9

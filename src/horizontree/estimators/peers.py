@@ -10,8 +10,11 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import threading
 import warnings
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from typing import Any
 
@@ -27,6 +30,9 @@ _FOR_EVER = 10**7  # seconds, for packages that want a number
 _BINARIZERS = ("guesses", "mdlp")
 
 
+_one_at_a_time = threading.Lock()
+
+
 class MissingPackageError(ImportError):
     """A package that a method needs is not installed."""
 
@@ -38,6 +44,28 @@ def _package(name: str, advice: str) -> Any:
         raise MissingPackageError(
             f"this method needs the package {name.split('.')[0]}: {advice} ({error})"
         ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep a package from writing to standard output: what it says there goes to stderr.
+
+    Compiled code writes to the file itself, so that for a moment the file is another one; one
+    thread at a time, or the wrong one would be put back.
+    """
+    with _one_at_a_time, redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            saved = os.dup(1)
+            os.dup2(2, 1)
+        except OSError:  # a host without standard output has nothing to protect
+            yield
+            return
+        try:
+            yield
+        finally:
+            os.dup2(saved, 1)
+            os.close(saved)
 
 
 class _Questions:
@@ -165,8 +193,7 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
         guessed = questions.guessed_labels()
         if guessed is not None and len(np.unique(guessed)) < problem.samples.n_classes:
             guessed = None  # the package wants every class among them
-        with redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _quiet():
             solver.fit(questions.answers, problem.y, y_ref=guessed)
         problem.watch.should_stop()
         result = solver.get_result()
@@ -249,8 +276,7 @@ class ConTreeClassifier(BaseTreeClassifier):
         solver = pycontree.ConTree(
             max_depth=int(self.max_depth), time_limit=float(self.time_limit or _FOR_EVER)
         )
-        with redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _quiet():
             solver.fit(samples.codes().astype(np.float64), samples.labels)
         has_ended = bool(solver._config.is_within_time_limit())
 
@@ -354,8 +380,7 @@ class STreeDClassifier(BaseTreeClassifier):
             cost_complexity=min(1.0, float(self.ccp_alpha)) if has_price else 0.01,
             time_limit=_FOR_EVER if left is None else max(left, 0.01),
         )
-        with redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _quiet():
             solver.fit(questions.answers.astype(np.intc), problem.y.astype(np.intc))
 
         def read(node: Any) -> Split | None:
