@@ -117,11 +117,25 @@ def test_noise_is_pruned_away():
     assert search.score(test, truth) > untuned.score(test, truth)
 
 
-def test_of_equal_scores_the_highest_price_is_taken():
+def test_of_equal_scores_the_smallest_trees_are_taken_and_then_the_price_near_one_error():
+    right = np.array([7.0, 9.0, 9.0, 9.0, 9.0, 2.0])
+    alphas = [0.0, 0.01, 0.02, 0.04, 0.08, 0.9]  # of 100 rows: 0, 1, 2, 4, 8 and 90 errors
+    for sizes, best in (
+        ([9, 5, 5, 5, 5, 0], 1),
+        ([9, 5, 5, 3, 3, 0], 3),
+        ([9, 5, 4, 3, 2, 0], 4),
+    ):
+        for shrinkage in (0.0, 0.1):
+            search = AlphaSearchCV(shrinkage=shrinkage)
+            assert search._best(right, np.array(sizes, float), alphas, 100) == best
+    assert AlphaSearchCV(shrinkage=0)._best(np.zeros(6), np.zeros(6), alphas, 100) == 1
+
+
+def test_separable_classes_have_one_split_at_any_price():
     X = np.arange(60.0)[:, None]
     y = (X[:, 0] >= 30).astype(int)
     search = AlphaSearchCV(CARTClassifier(4), alphas=[0, 0.01, 0.1, 2.0], random_state=0).fit(X, y)
-    assert search.best_alpha_ == 0.1
+    assert search.best_alpha_ == 0.01
     scores = search.cv_results_["mean_test_score"]
     assert scores[0] == scores[1] == scores[2] > scores[3]
 
@@ -226,9 +240,7 @@ def test_a_price_must_earn_its_distance_from_one_error():
     free = AlphaSearchCV(CARTClassifier(4), alphas=alphas, shrinkage=0, random_state=0).fit(X, y)
     scores = free.cv_results_["mean_test_score"]
     assert free.best_score_ == scores.max()
-    assert free.best_alpha_ == max(
-        a for a, s in zip(alphas, scores, strict=True) if s == scores.max()
-    )
+    assert scores[alphas.index(free.best_alpha_)] == scores.max()
 
 
 def test_one_class_is_refused():

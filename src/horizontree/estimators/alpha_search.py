@@ -29,8 +29,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     For each division of the rows the estimator is fitted a few times only, and with a short
     search where it has one: without a price, and with ``n_fits - 1`` prices from the path.
     All prunings of these trees together give the best tree for every price, so a whole path of
-    them costs little. Of prices with the same score the highest one is taken: the smallest
-    tree.
+    them costs little. Of prices with the same score that of the smallest trees is taken.
 
     Few rows cannot tell good prices from lucky ones. Without knowing the data, a price of one
     error for a split does best: a split that saves a single row is noise more often than not.
@@ -145,9 +144,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             n_right += len(test) * np.array(test_scores[-1])
             sizes.append([tree.n_splits for tree in trees])
         mean = np.mean(test_scores, axis=0)
-        n_right = np.round(n_right)
-        worth = n_right - self._distance(alphas, len(target))
-        best = int(np.flatnonzero(n_right == n_right[np.argmax(worth)])[-1])
+        best = self._best(np.round(n_right), np.mean(sizes, axis=0), alphas, len(target))
         self.cv_results_ = {
             "ccp_alpha": np.array(alphas),
             "mean_test_score": mean,
@@ -193,11 +190,22 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         most = max(1 - counts.max() / len(y), 2 * least)  # a leaf is as good from here on
         return [0.0, *map(float, np.geomspace(least, most, int(self.n_alphas) - 1))]
 
-    def _distance(self, alphas: list[float], n_samples: int) -> NDArray[np.float64]:
-        """Return the validation rows that each price must be ahead."""
-        errors = np.array(alphas) * n_samples
-        distance: NDArray[np.float64] = float(self.shrinkage) * np.log2((errors + 0.5) / 1.5) ** 2
-        return distance
+    def _best(
+        self,
+        n_right: NDArray[np.float64],
+        sizes: NDArray[np.float64],
+        alphas: list[float],
+        n_samples: int,
+    ) -> int:
+        """Choose a price: right often, near one error; of those as right the smallest trees.
+
+        Prices with the same trees say nothing about the prices between them; near one error
+        the fit on all rows is the most likely to find such a tree again.
+        """
+        distance = np.log2((np.array(alphas) * n_samples + 0.5) / 1.5) ** 2
+        chosen = np.lexsort((distance, -(n_right - float(self.shrinkage) * distance)))[0]
+        as_right = np.flatnonzero(n_right == n_right[chosen])
+        return int(as_right[np.lexsort((distance[as_right], np.round(sizes[as_right], 9)))[0]])
 
     def _divisions(self, X: NDArray[Any], y: NDArray[Any]) -> list[tuple[Any, Any]]:
         """Divide the rows into training and validation rows."""
