@@ -21,6 +21,8 @@ from horizontree import (
     DEOCTClassifier,
     HorizonTreeClassifier,
     MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
 )
 from horizontree.bench.corpus import CorpusError, load_optima, load_oracle, shared_folder
 
@@ -100,3 +102,25 @@ def test_horizontree_proves_depth_two_and_its_bounds_hold(oracle, dataset, depth
     if depth == 2:
         assert model.status_ == "optimal"
         assert model.n_errors_ <= optimum.optimal_errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dataset", "depth"), [case for case in CASES if case[1] <= 3])
+def test_quant_bnb_proves_depth_two_and_its_bounds_hold_at_depth_three(oracle, dataset, depth):
+    X, y, optimum = oracle(dataset, depth)
+    limit = None if depth == 2 else 20.0
+    model = QuantBnBClassifier(depth, time_limit=limit).fit(X, y)
+    assert optimum.optimal_errors - ROUNDED <= model.n_errors_
+    assert model.lower_bound_ <= optimum.optimal_errors
+    if depth == 2 or model.status_ == "optimal":
+        assert model.status_ == "optimal"
+        assert model.lower_bound_ == model.n_errors_ <= optimum.optimal_errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", [dataset for dataset, depth in CASES if depth == 2])
+def test_the_bounds_of_rs_oct_hold(oracle, dataset):
+    X, y, optimum = oracle(dataset, 2)
+    model = RSOCTClassifier(2, time_limit=5.0).fit(X, y)
+    assert model.lower_bound_ <= optimum.optimal_errors
+    assert optimum.optimal_errors - ROUNDED <= model.n_errors_
