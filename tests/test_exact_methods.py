@@ -207,8 +207,8 @@ def test_errors_of_a_group_are_those_of_trying_all_trees(box):
 def test_groups_only_tighten(monkeypatch):
     X, y = make_data(60, 2, 2, seed=4)
     samples = rank_samples(X, y, 2)
-    monkeypatch.setattr(reduced_space, "_CHUNKS_BETWEEN_GROUPS", 1)
-    monkeypatch.setattr(reduced_space, "_BOXES_AT_A_TIME", 20)
+    monkeypatch.setattr(reduced_space, "_BOXES_BETWEEN_GROUPS", 20)
+    monkeypatch.setattr(reduced_space, "_MOST_BOXES_AT_A_TIME", 20)
     plain = reduced_space.solve(samples, 2, Objective(), 0)
     grouped = reduced_space.solve(samples, 2, Objective(), 20)
     assert plain.cost == plain.bound == grouped.cost == grouped.bound

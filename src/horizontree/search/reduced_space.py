@@ -31,8 +31,10 @@ from horizontree.search.splits import Split
 N_STARTS = 20
 """Trees that local search improves before the bounds begin."""
 
-_BOXES_AT_A_TIME = 2000
-_CHUNKS_BETWEEN_GROUPS = 20
+_MOST_BOXES_AT_A_TIME = 2000
+_CELLS_AT_A_TIME = 4_000_000
+"""Samples times features of the boxes that are divided before the clock is looked at."""
+_BOXES_BETWEEN_GROUPS = 40_000
 _ROOM = 1 << 12
 
 
@@ -90,7 +92,9 @@ class _Search:
         self._code = samples.codes()
         self._n_inner = 2**depth - 1
         self._state = np.array([1, 0, cost], dtype=np.int64)
-        self._n_chunks = 0
+        cells = samples.n_samples * samples.n_features
+        self._at_a_time = min(_MOST_BOXES_AT_A_TIME, max(1, _CELLS_AT_A_TIME // cells))
+        self._n_groups = 0
         n_words = -(-samples.n_samples // WORD)
         n_variables = 4 * self._n_inner + 1
         room = max(_ROOM, 4 * (samples.n_features + samples.n_classes))
@@ -135,14 +139,14 @@ class _Search:
     def advance(self) -> None:
         """Divide some boxes."""
         rows, samples = self._rows, self._samples
-        self._n_chunks += 1
-        if self._group_size > 0 and self._n_chunks % _CHUNKS_BETWEEN_GROUPS == 0:
+        if self._group_size > 0 and self.n_divided // _BOXES_BETWEEN_GROUPS > self._n_groups:
+            self._n_groups = self.n_divided // _BOXES_BETWEEN_GROUPS
             self._tighten(int(rows.heap[0]))
         allows_leaves = self._objective.split_cost > 0 or self._objective.min_samples_leaf > 1
         explore(
             self._code, samples.labels, samples.n_distinct, rows.boxes, rows.active, rows.count,
             rows.n_wrong, rows.bound, rows.heap, rows.free, self._state, self._best,
-            _BOXES_AT_A_TIME, self._objective.split_cost, self._objective.min_samples_leaf,
+            self._at_a_time, self._objective.split_cost, self._objective.min_samples_leaf,
             allows_leaves,
         )  # fmt: skip
         if 2 * self.n_open > len(rows.bound):
@@ -172,7 +176,7 @@ class _Search:
             return  # with any feature a tree gets almost any group right
         is_active = np.unpackbits(rows.active[box].view(np.uint8), bitorder="little")
         active = np.flatnonzero(is_active)
-        active = active[np.argsort(draws(self._n_chunks, active))]
+        active = active[np.argsort(draws(self._n_groups, active))]
         n_errors = 0
         for first in range(0, len(active), self._group_size):
             group = active[first : first + self._group_size]
