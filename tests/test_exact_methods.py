@@ -98,6 +98,26 @@ def test_a_bound_holds_whenever_the_search_is_stopped(depth, solve):
             assert cost_of(solved.root, samples, Objective()) == solved.cost
 
 
+def test_features_of_two_values_do_not_keep_quant_bnb_from_the_clock():
+    """Their ranges have nothing to divide, which is where the clock used to be looked at."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (80, 7)).astype(float), rng.integers(0, 2, 80)
+    samples = rank_samples(X, y, 2)
+    when_asked = []
+    progress = [0]
+
+    def stops():
+        when_asked.append(progress[0])
+        return False
+
+    def tell(n_boxes, cost, bound):
+        progress[0] = n_boxes
+
+    solved = quant_bnb.solve(samples, 3, Objective(), stops, tell)
+    assert solved.n_boxes > 3
+    assert set(range(solved.n_boxes)) <= set(when_asked)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_exact_methods_agree(seed):
     X, y = planted_tree(seed)

@@ -123,6 +123,8 @@ class _Search:
             self.bound, _, box = heapq.heappop(queue)
             if self.bound >= self.cost:
                 break
+            if self._stops():
+                raise _StopError
             self.n_boxes += 1
             self._on_progress(self.n_boxes, self.cost, self.bound)
             if box.low == box.high or self.depth == 2:
@@ -180,7 +182,7 @@ class _Search:
 
     def _divided(self, box: _Box, members: NDArray[np.int32], limit: int) -> list[_Box]:
         """Divide a box of a node with some samples; return the parts that may cost less."""
-        if self._stops():
+        if self._stops():  # with many samples a box takes long
             raise _StopError
         f = box.feature
         parts = np.empty((N_PARTS, 2), dtype=np.int64)
