@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from horizontree.search import quant_bnb, reduced_space
 from horizontree.search._quantile_kernels import divide_range
 from horizontree.search._reduced_space_kernels import NO_SPLIT, UNDECIDED
 from horizontree.search.group_bound import least_errors
+from horizontree.search.local_search import Improved
 from horizontree.search.repair import cost_of
 from naive import optimal_cost
 from problems import make_data, planted_tree, small_data
@@ -49,6 +51,31 @@ def test_depth_two_equals_brute_force(data, objective):
         solved = solve(samples, 2, objective)
         assert solved.cost == solved.bound == optimum
         assert cost_of(solved.root, samples, objective) == optimum
+
+
+@pytest.fixture
+def from_nothing(monkeypatch):
+    """Begin with a leaf: local search often finds the optimum, and hides a wrong bound."""
+
+    def leaf(samples, depth, objective, n_starts, stops):
+        return Improved(cost_of(None, samples, objective), None, 0)
+
+    for solver in (quant_bnb, reduced_space):
+        monkeypatch.setattr(solver, "good_tree", leaf)
+
+
+@pytest.mark.parametrize("min_samples_leaf", [1, 2, 3, 4])
+def test_bounds_alone_find_the_optimum(from_nothing, min_samples_leaf):
+    objective = Objective(0, min_samples_leaf)
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, 9, (14, 2)).astype(float), rng.integers(0, 4, 14)
+        y = np.unique(y, return_inverse=True)[1]
+        samples = rank_samples(X, y, y.max() + 1)
+        optimum = optimal_cost(X, y, 2, objective)
+        for solve in SOLVERS.values():
+            solved = solve(samples, 2, objective)
+            assert solved.cost == solved.bound == optimum, seed
 
 
 @settings(max_examples=60)
@@ -233,3 +260,14 @@ def test_groups_only_tighten(monkeypatch):
     grouped = reduced_space.solve(samples, 2, Objective(), 20)
     assert plain.cost == plain.bound == grouped.cost == grouped.bound
     assert grouped.n_boxes <= plain.n_boxes
+
+
+@pytest.mark.parametrize("known", [None, -np.inf, np.nan])
+def test_a_solver_that_knows_nothing_makes_no_sample_wrong(known, monkeypatch):
+    class Unsolved:
+        mip_dual_bound = known
+
+    monkeypatch.setattr(scipy.optimize, "milp", lambda *_, **__: Unsolved())
+    code, label = np.arange(6, dtype=np.int32)[:, None], np.arange(6, dtype=np.int32) % 2
+    box = np.array([UNDECIDED, 0, 0, UNDECIDED, UNDECIDED], dtype=np.int32)
+    assert least_errors(code, label, 2, box) == 0

@@ -125,6 +125,17 @@ def _widest(code, box, n_inner, active, reach, codes):
 
 
 @njit(nogil=True, cache=True)
+def _longest_range(box, n_inner):
+    """Find the node with the longest range of cuts, and its middle; -1 where all are decided."""
+    best, most, middle = -1, 0, 0
+    for node in range(n_inner):
+        low, high = box[n_inner + node], box[2 * n_inner + node]
+        if box[node] >= 0 and high - low > most:
+            best, most, middle = node, high - low, (low + high) // 2
+    return best, middle
+
+
+@njit(nogil=True, cache=True)
 def _fullest_open_leaf(box, n_inner, count):
     """Find the undecided leaf with most samples that are surely there; -1 for none."""
     best, most = -1, 0
@@ -261,12 +272,15 @@ def explore(
                     parts[n_parts] = here
                     parts[n_parts, 3 * n_inner + leaf] = k
                     n_parts += 1
-            elif node >= 0:
-                parts[0] = here
-                parts[0, 2 * n_inner + node] = middle
-                parts[1] = here
-                parts[1, n_inner + node] = middle + 1
-                n_parts = 2
+            else:
+                if node < 0 and cost < 0:  # other cuts with the same errors may be allowed
+                    node, middle = _longest_range(here, n_inner)
+                if node >= 0:
+                    parts[0] = here
+                    parts[0, 2 * n_inner + node] = middle
+                    parts[1] = here
+                    parts[1, n_inner + node] = middle + 1
+                    n_parts = 2
         for part in range(n_parts):
             new = free[capacity - n_heap - 1]
             boxes[new] = parts[part]

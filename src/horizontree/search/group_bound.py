@@ -56,7 +56,9 @@ class _Programme:
             options={"node_limit": most_nodes},
         )
         bound = solved.mip_dual_bound
-        return 0.0 if bound is None else float(bound)
+        if bound is None or not np.isfinite(bound):  # nothing is known but the costs themselves
+            return float(np.minimum(self.cost, 0).sum())
+        return float(bound)
 
 
 def least_errors(
