@@ -135,3 +135,8 @@ def test_a_time_limit_leaves_a_smaller_reference_model():
     assert np.array_equal(unhurried.thresholds_, whole.thresholds_)
     with pytest.raises(ValueError, match="time_limit"):
         ThresholdGuessBinarizer(time_limit=0).fit(X, y)
+
+
+def test_very_many_classes_are_no_overflow():
+    X = np.repeat(np.arange(700.0), 3)[:, None]
+    assert len(MDLPBinarizer().fit(X, X[:, 0].astype(int)).thresholds_) >= 0

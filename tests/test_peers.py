@@ -171,3 +171,10 @@ def test_iai_trees_are_read_as_documented(monkeypatch):
     options = made[0].options
     assert (options["max_depth"], options["minbucket"], options["random_seed"]) == (3, 2, 5)
     assert options["cp"] == pytest.approx(0.01 * 50 / min(np.bincount(y)))
+
+
+@pytest.mark.parametrize("alpha", [0.55, 0.7, 3.0])
+def test_a_price_that_no_split_is_worth_makes_a_leaf_without_the_package(alpha):
+    """There GOSDT takes the whole process down."""
+    X, y = make_data(60, 3, 2, seed=1)
+    assert GOSDTGuessesClassifier(2, ccp_alpha=alpha).fit(X, y).tree_.n_splits == 0

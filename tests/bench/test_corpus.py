@@ -144,13 +144,38 @@ def test_a_plain_folder_of_files_is_a_corpus_too(tmp_path):
     ("text", "message"),
     [
         ("a,b,class\n1,red,0\n", "__cat"),
-        ("a,b,class\n1,2,0\n1,2\n", "as many cells as the header"),
-        ("class\n1\n", "expected columns of features"),
-        ("", "expected columns of features"),
-        ("a,class\n,1\n", "No row is free of missing values"),
+        ("a,b,class\n1,2,0\n1,2\n", "a row has 2 cells, the header 3"),
+        ("a,b,class\n1,2,3,0\n1,2,3,0\n", "a row has 4 cells, the header 3"),
+        ("class\n1\n", "no columns of features"),
+        ("", "no columns of features"),
+        ("a,class\n,1\n", "no row is free of missing values"),
+        ("a,class\n1,0\nnan,1\n", "column 'a' holds nan or inf"),
+        ("caf\xe9,class\n1,0\n", "UTF-8"),
     ],
 )
 def test_a_file_that_is_not_what_it_should_be_is_explained(tmp_path, text, message):
-    (tmp_path / "bad.csv").write_text(text)
-    with pytest.raises(CorpusError, match=message):
+    (tmp_path / "bad.csv").write_text(text, encoding="latin-1")
+    with pytest.raises(CorpusError, match=rf"^bad.csv: .*{message}"):
         load_dataset(tmp_path, "bad")
+
+
+def test_a_file_that_only_says_that_it_is_compressed_is_explained(tmp_path):
+    (tmp_path / "bad.csv.gz").write_text("a,class\n1,0\n")
+    for look in (corpus.list_datasets, lambda folder: load_dataset(folder, "bad")):
+        with pytest.raises(CorpusError, match=r"^bad.csv.gz: Not a gzipped file"):
+            look(tmp_path)
+
+
+def test_names_end_where_the_ending_begins_and_are_no_two_the_same(tmp_path):
+    for name in ("a.csv.b.csv", "a.csv"):
+        (tmp_path / name).write_text("x,class\n1,0\n")
+    assert [info.name for info in corpus.list_datasets(tmp_path)] == ["a", "a.csv.b"]
+    (tmp_path / "a.csv.gz").write_bytes(b"")
+    with pytest.raises(CorpusError, match=r"a.csv and a.csv.gz have the same name"):
+        corpus.list_datasets(tmp_path)
+
+
+def test_a_manifest_without_a_column_is_explained(shared):
+    (shared / "datasets" / "MANIFEST.csv").write_text("name,n_samples\ntiny,6\n")
+    with pytest.raises(CorpusError, match="has no column group, n_classes, n_features"):
+        corpus.list_datasets(shared)

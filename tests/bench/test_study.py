@@ -250,6 +250,39 @@ def test_a_fit_that_fails_becomes_a_row_that_says_why_and_is_tried_again(
     assert len(read_results(results)) == 2 * N_FITS
 
 
+def test_a_data_set_that_cannot_be_read_costs_its_own_fits(tmp_path, inline, capsys):
+    data, results = tmp_path / "data", tmp_path / "a.csv"
+    data.mkdir()
+    (data / "good.csv").write_text("a,class\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    (data / "bad.csv").write_text("a,b,class\n1,red,0\n2,blue,1\n")
+    assert run(data, results) == 0
+    rows = read_results(results)
+    assert {row.dataset: row.is_done for row in rows} == {"good": True, "bad": False}
+    assert any("__cat" in row.note for row in rows)
+    assert "5 fits failed" in capsys.readouterr().err
+    assert run(data, data / "study.csv") == 2
+    assert "would be taken for a data set" in capsys.readouterr().err
+
+
+def test_another_time_limit_does_fits_again_that_it_would_change(shared, tmp_path, inline):
+    results = tmp_path / "a.csv"
+    limited = {"time_limit": 1.0, "seconds": 0.9}
+    rows = [
+        made_up("quant-bnb", "rings", 10, 2, **limited, status="time_limit"),
+        made_up("quant-bnb", "rings", 11, 2, **limited, status="optimal"),
+        made_up("quant-bnb", "rings", 12, 2, **limited | {"seconds": 70.0}, status="optimal"),
+    ]
+    with open_results(results) as writer:
+        for row in rows:
+            writer.append(row)
+    asked = ["--methods", "quant-bnb", "--depths", "2", "--datasets", "rings"]
+    assert run(shared, results, *asked, "--time-limit", "1") == 0
+    assert read_results(results) == rows
+    assert run(shared, results, *asked, "--time-limit", "60") == 0
+    limits = [row.time_limit for row in sorted(read_results(results), key=lambda row: row.split)]
+    assert limits == [60.0, 1.0, 60.0]
+
+
 def test_a_process_that_dies_or_overstays_costs_one_fit(shared, monkeypatch):
     """The other fits go on in a new process."""
     monkeypatch.setattr(study, "_patience", lambda limit: 3.0)

@@ -10,6 +10,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 FOLDER_VARIABLE = "HORIZONTREE_SHARED"
 _MANIFEST = "MANIFEST.csv"
+_MANIFEST_COLUMNS = ("name", "n_samples", "n_features", "n_classes", "group")
 _ENDINGS = (".csv", ".csv.gz")
 CATEGORY_SUFFIX = "__cat"
 
@@ -99,8 +101,16 @@ def _datasets_in(shared: Path) -> Path:
 def _files_of(shared: Path) -> dict[str, Path]:
     """Return the file of each data set."""
     folder = _datasets_in(shared)
-    paths = [path for ending in _ENDINGS for path in sorted(folder.glob(f"*{ending}"))]
-    return {path.name.partition(".csv")[0]: path for path in paths if path.name != _MANIFEST}
+    found: dict[str, Path] = {}
+    for ending in _ENDINGS:
+        for path in sorted(folder.glob(f"*{ending}")):
+            name = path.name.removesuffix(ending)
+            if path.name == _MANIFEST:
+                continue
+            if name in found:
+                raise CorpusError(f"{found[name].name} and {path.name} have the same name.")
+            found[name] = path
+    return found
 
 
 def list_datasets(shared: Path, group: str | None = "paper") -> list[DatasetInfo]:
@@ -112,7 +122,10 @@ def list_datasets(shared: Path, group: str | None = "paper") -> list[DatasetInfo
     if not manifest.is_file():
         return [_info_of(name, path) for name, path in sorted(_files_of(shared).items())]
     with open(manifest, newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if group in (None, row["group"])]
+        table = csv.DictReader(file)
+        if missing := set(_MANIFEST_COLUMNS) - set(table.fieldnames or ()):
+            raise CorpusError(f"{_MANIFEST} has no column {', '.join(sorted(missing))}.")
+        rows = [row for row in table if group in (None, row["group"])]
     if not rows:
         raise CorpusError(f"The manifest lists no data set of the group {group!r}.")
     return [
@@ -129,7 +142,7 @@ def list_datasets(shared: Path, group: str | None = "paper") -> list[DatasetInfo
 
 def _info_of(name: str, path: Path) -> DatasetInfo:
     """Look at a file: its rows and columns, and the classes in its last column."""
-    with _opened(path) as file:
+    with _opened(path) as file, _explained(path):
         reader = csv.reader(file)
         n_columns = len(next(reader, []))
         labels = [row[-1] for row in reader if row]
@@ -142,6 +155,19 @@ def _opened(path: Path) -> TextIO:
     return open(path, newline="", encoding="utf-8")
 
 
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say which file cannot be read, and what a file should be."""
+    try:
+        yield
+    except (ValueError, EOFError, csv.Error, gzip.BadGzipFile) as error:
+        raise CorpusError(
+            f"{path.name}: {error}. Expected comma-separated UTF-8 with a header, as many cells "
+            "in every row, numbers in every column (one of categories needs a name that ends in "
+            f"{CATEGORY_SUFFIX}), and the class in the last one."
+        ) from error
+
+
 def load_dataset(shared: Path, name: str) -> Dataset:
     """Load a data set as the paper does.
 
@@ -152,18 +178,12 @@ def load_dataset(shared: Path, name: str) -> Dataset:
     path = _files_of(shared).get(name)
     if path is None:
         raise CorpusError(f"There is no data set {name!r}: {name}.csv.gz is missing.")
-    with _opened(path) as file:
+    with _opened(path) as file, _explained(path):
         reader = csv.reader(file)
         header = next(reader, [])
         if len(header) < 2:
-            raise CorpusError(f"{path.name}: expected columns of features and the class, last.")
-        try:
-            numeric, texts, labels = _read_complete_rows(reader, header)
-        except ValueError as error:
-            raise CorpusError(
-                f"{path.name}: {error}. A column of categories needs a name that ends in "
-                f"{CATEGORY_SUFFIX}, and every row as many cells as the header."
-            ) from error
+            raise ValueError("no columns of features before the class")
+        numeric, texts, labels = _read_complete_rows(reader, header)
 
     class_names, y = np.unique(np.array(labels), return_inverse=True)
     blocks: list[NDArray[Any]] = []
@@ -195,7 +215,10 @@ def _read_complete_rows(
             numeric[column] = []
     labels: list[str] = []
     while chunk := list(islice(reader, _ROWS_PER_CHUNK)):  # so that few cells are text at a time
-        columns = list(zip(*(row for row in chunk if "" not in row), strict=True))
+        for row in chunk:
+            if row and len(row) != len(header):
+                raise ValueError(f"a row has {len(row)} cells, the header {len(header)}")
+        columns = list(zip(*(row for row in chunk if row and "" not in row), strict=True))
         if not columns:
             continue
         for column, parts in numeric.items():
@@ -204,7 +227,10 @@ def _read_complete_rows(
             cells.extend(columns[column])
         labels.extend(columns[-1])
     if not labels:
-        raise CorpusError("No row is free of missing values.")
+        raise ValueError("no row is free of missing values")
+    for column, parts in numeric.items():
+        if not all(np.isfinite(part).all() for part in parts):
+            raise ValueError(f"column {header[column]!r} holds nan or inf; leave the cell empty")
     return {column: np.concatenate(parts) for column, parts in numeric.items()}, texts, labels
 
 

@@ -27,6 +27,11 @@ def run_bench_study(arguments: argparse.Namespace) -> None:
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)  # a kill like a Ctrl-C
     try:
         shared = shared_folder(arguments.data)
+        if results.resolve().parent in (shared.resolve(), (shared / "datasets").resolve()):
+            raise CommandError(
+                f"{results} lies in the data folder, and would be taken for a data set; choose "
+                "another folder with --results"
+            )
         n_failed = run_study(
             _plan(arguments, shared),
             shared=shared,

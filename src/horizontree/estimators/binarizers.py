@@ -237,7 +237,9 @@ def mdlp_cuts(values: NDArray[np.float64], is_class: NDArray[np.bool_]) -> list[
     n_classes, entropy = np.count_nonzero(parts, axis=1), _entropy(parts)
     gain = entropy[0] - mean[at]
     bits = n_classes * entropy
-    price = np.log2(3.0 ** n_classes[0] - 2) - (bits[0] - bits[1] - bits[2])
+    k = float(n_classes[0])
+    ways = k * np.log2(3.0) + np.log2(1 - 2 * 3.0**-k)  # log2(3^k - 2), for any k
+    price = ways - (bits[0] - bits[1] - bits[2])
     if gain <= (np.log2(n - 1) + price) / n:
         return []
     cut = int(n_low[at])

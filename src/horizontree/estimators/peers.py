@@ -181,9 +181,10 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
     def _search(self, problem: Problem) -> Found:
         gosdt = _package("gosdt", 'pip install "horizontree[gosdt]"')
         questions = _Questions(problem, self.binarizer, seed_of(self.random_state))
-        if questions.answers.shape[1] == 0:
-            return Found([problem.tree_of(None)], n_iter=0)
         n_samples = len(problem.y)
+        leaf = problem.tree_of(None)
+        if questions.answers.shape[1] == 0 or self.ccp_alpha * n_samples >= leaf.n_errors:
+            return Found([leaf], n_iter=0)  # at such prices the package crashes
         left = problem.watch.seconds_left
         solver = gosdt.GOSDTClassifier(
             regularization=max(float(self.ccp_alpha), 1 / n_samples),
