@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -241,6 +242,23 @@ def test_a_price_must_earn_its_distance_from_one_error():
     scores = free.cv_results_["mean_test_score"]
     assert free.best_score_ == scores.max()
     assert scores[alphas.index(free.best_alpha_)] == scores.max()
+
+
+@pytest.mark.parametrize("cv", [5, "holdout"])
+def test_rows_that_are_left_with_one_class_are_a_leaf(cv):
+    X = np.arange(12.0)[:, None]
+    y = np.array(["a"] * 11 + ["b"])
+    search = AlphaSearchCV(CARTClassifier(2), cv=cv, random_state=0).fit(X, y)
+    assert search.score(X, y) >= 11 / 12
+    for n in (2, 3):
+        AlphaSearchCV(CARTClassifier(2), cv=cv, random_state=0).fit(X[-n:], y[-n:])
+
+
+def test_a_column_of_text_is_named():
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": list("wxyz")}, dtype=object)
+    frame["b"] = frame["b"].astype("category")
+    with pytest.raises(ValueError, match="column 'b' holds categories"):
+        AlphaSearchCV(CARTClassifier(2)).fit(frame, [0, 1, 0, 1])
 
 
 def test_one_class_is_refused():

@@ -69,12 +69,10 @@ class Canvas:
     @staticmethod
     def make_logarithmic(axes: Any) -> None:
         """Make both scales logarithmic, with plain numbers: formulas are switched off."""
-        ticker = _of_matplotlib("matplotlib.ticker")
         axes.set_xscale("log")
         axes.set_yscale("log")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-            axis.set_minor_formatter(ticker.NullFormatter())
+        _show_plain_numbers(axes.xaxis)
+        _show_plain_numbers(axes.yaxis)
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
@@ -82,6 +80,12 @@ class Canvas:
             self.figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
             self.svg = text.getvalue()[text.getvalue().index("<svg") :]
         self._context.__exit__(*error)
+
+
+def _show_plain_numbers(axis: Any) -> None:
+    ticker = _of_matplotlib("matplotlib.ticker")
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def plot_alpha_path(search: Any, ax: Any = None) -> Any:
@@ -118,6 +122,7 @@ def plot_alpha_path(search: Any, ax: Any = None) -> Any:
     ):
         ax.plot(alphas, 100 * results[name], "o-", color=colour, label=label, markersize=4)
     ax.set_xscale("symlog", linthresh=least)
+    _show_plain_numbers(ax.xaxis)
     ax.axvline(search.best_alpha_, color="#c2410c", linewidth=1, linestyle="--")
     ax.set_xlabel("price of a split (ccp_alpha)")
     ax.set_ylabel("accuracy, %")
@@ -135,4 +140,5 @@ def save_alpha_path(search: Any, path: str) -> None:
     with Canvas(7.5, 4.0) as canvas:
         plot_alpha_path(search, canvas.axes[0])
         with replacing(path) as temporary:
-            canvas.figure.savefig(temporary, format=Path(path).suffix[1:], metadata={})
+            kind = Path(path).suffix[1:].lower()
+            canvas.figure.savefig(temporary, format=kind, metadata={})

@@ -341,7 +341,7 @@ def test_every_method_of_the_study_fits(shared, method):
 
 def test_the_sections_of_the_report_name_methods_that_there_are():
     named = [*methods.COMPARED, *methods.TUNED, *methods.ABLATION, *methods.HORIZONS]
-    named += [*methods.BINARISED, *methods.ENGINES]
+    named += [*methods.BINARISED, *methods.ENGINES, *methods.ENGINES.values()]
     assert set(named) == set(METHODS)
     assert len(methods.ABLATION) == 11
 

@@ -67,6 +67,9 @@ figcaption { font-size: 13px; color: #4b5563; } nav ul { columns: 2; }
 """
 
 
+_SPECIAL = re.compile(r"([\\`|<>\[\]*_&$#~])")
+
+
 def to_markdown(blocks: Sequence[Block], folder: str) -> str:
     """Write the blocks as Markdown; figures are files in ``folder``."""
     return "\n\n".join(_markdown(block, folder) for block in blocks) + "\n"
@@ -90,8 +93,12 @@ def _markdown(block: Block, folder: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape what Markdown would take for markup, but for the code marks of our own text."""
-    return " ".join(re.sub(r"([\\|<>\[\]*_])", r"\\\1", text).split())
+    """Escape what Markdown would take for markup; `code` keeps its marks, and all but bars."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    return "".join(
+        part.replace("|", r"\|") if part.startswith("`") else _SPECIAL.sub(r"\\\1", part)
+        for part in parts
+    )
 
 
 def to_html(blocks: Sequence[Block]) -> str:

@@ -198,9 +198,11 @@ METHODS: dict[str, Method] = {
         for name, class_name in _BINARISED.items()
         for binarizer in ("guesses", "mdlp")
     },
+    "mh-deoct-1-thread": _ours("MHDEOCTClassifier"),
     "mh-deoct-2-threads": _ours("MHDEOCTClassifier", n_jobs=2),
     "mh-deoct-jax": _ours("MHDEOCTClassifier", backend="jax"),
     "mh-deoct-reference": _ours("MHDEOCTClassifier", backend="reference"),
+    "horizon-1-thread": _ours("HorizonTreeClassifier"),
     "horizon-2-threads": _ours("HorizonTreeClassifier", n_jobs=2),
 }
 
@@ -221,12 +223,12 @@ ABLATION = ("cart", "deoct-cold", "deoct", *(f"mh-deoct-{name}" for name in _WAR
 HORIZONS = tuple(f"mh-deoct-horizon-{horizon}" for horizon in _HORIZONS)
 BINARISED = tuple(f"{name}{kind}" for name in _BINARISED for kind in ("", "-guesses", "-mdlp"))
 ENGINES = {
-    "mh-deoct-reference": "mh-deoct",
-    "mh-deoct-2-threads": "mh-deoct",
-    "mh-deoct-jax": "mh-deoct",
-    "horizon-2-threads": "horizon",
+    "mh-deoct-reference": "mh-deoct-1-thread",
+    "mh-deoct-2-threads": "mh-deoct-1-thread",
+    "mh-deoct-jax": "mh-deoct-1-thread",
+    "horizon-2-threads": "horizon-1-thread",
 }
-"""A method on another engine, and the one on one CPU thread."""
+"""A method on another engine, and the one on one CPU thread: to be run with ``--jobs 1``."""
 
 
 def limit_of(method: str, time_limit: float) -> float:

@@ -8,12 +8,12 @@ from horizontree.bench.statistics import Ranks, Slope
 from horizontree.plotting import Canvas
 
 COLOURS = {
-    "cart": "#8a8f98",
-    "cart-sklearn": "#8a8f98",
+    "cart": "#4b5563",
+    "cart-sklearn": "#a8b0bb",
     "mh-deoct": "#c2410c",
     "horizon": "#1d4ed8",
 }
-_OTHERS = ("#059669", "#7c3aed", "#db2777", "#ca8a04", "#0891b2", "#65a30d", "#9333ea", "#475569",
+_OTHERS = ("#059669", "#7c3aed", "#db2777", "#ca8a04", "#0891b2", "#65a30d", "#f472b6", "#111827",
            "#be123c", "#0d9488", "#a16207", "#4338ca")  # fmt: skip
 
 
@@ -51,21 +51,6 @@ def bars_by_dataset(differences: Mapping[str, float], title: str) -> str:
         axes.set_xticks(range(len(ordered)), [name for name, _ in ordered], rotation=90, fontsize=6)
         axes.margins(x=0.01)
         axes.set_title(title)
-    return canvas.svg
-
-
-def bars(values: Mapping[str, Sequence[float]], groups: Sequence[str], title: str) -> str:
-    """Draw groups of bars: ``values[name][i]`` belongs to ``groups[i]``."""
-    width = 0.8 / max(1, len(values))
-    colours = colours_of(list(values))
-    with Canvas(9.5, 3.6) as canvas:
-        (axes,) = canvas.axes
-        for number, (name, heights) in enumerate(values.items()):
-            places = [i + width * (number - (len(values) - 1) / 2) for i in range(len(groups))]
-            axes.bar(places, heights, width, color=colours[name], label=name)
-        axes.set_xticks(range(len(groups)), groups)
-        axes.set_title(title)
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return canvas.svg
 
 

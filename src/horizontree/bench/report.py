@@ -46,6 +46,7 @@ from horizontree.bench.statistics import (
     slope,
     speed_ups,
     times,
+    wilcoxon,
 )
 
 BASELINE = "cart-sklearn"
@@ -176,6 +177,9 @@ def _head(study: Study) -> list[Block]:
         ("Commands", [f"`{run.command}`" for run in study.runs]),
     ):
         facts += [f"{title}: {value}" for value in dict.fromkeys(values) if value]
+    absent = [method for method in METHODS if method not in study.fits.methods]
+    if absent:
+        facts.append(f"No fits of: {', '.join(absent)}")
     blocks: list[Block] = [
         Heading(1, "Study of near-optimal classification trees"),
         Paragraph(
@@ -246,16 +250,22 @@ def _averages_grid(study: Study, methods: Sequence[str], depth: int) -> Grid:
     return _grid([*header, "test %", "size", "seconds"], rows)
 
 
-def _lines(study: Study, methods: Sequence[str], part: str) -> dict[str, dict[int, float]]:
-    lines: dict[str, dict[int, float]] = {}
-    for method in methods:
-        means = {depth: average(study.fits, method, depth) for depth in study.fits.depths}
-        lines[method] = {
-            depth: 100 * (mean.train if part == "train" else mean.test)
-            for depth, mean in means.items()
-            if mean is not None
-        }
-    return lines
+def _common_lines(study: Study, methods: Sequence[str]) -> dict[str, dict[str, dict[int, float]]]:
+    """Return training and test accuracy by depth, over the fits that all methods there have."""
+    panels: dict[str, dict[str, dict[int, float]]] = {}
+    for part in PARTS:
+        lines: dict[str, dict[int, float]] = {method: {} for method in methods}
+        for depth in study.fits.depths:
+            here = [method for method in methods if study.fits.of(method, depth)]
+            if not here:
+                continue
+            means = paired_means(study.fits, here, depth, f"{part}_accuracy").values()
+            for method, *values in zip(here, *means, strict=True):
+                if values:
+                    lines[method][depth] = 100 * fmean(values)
+        name = "training" if part == "train" else part
+        panels[f"{name} accuracy, %"] = {m: line for m, line in lines.items() if line}
+    return panels
 
 
 def _comparison(study: Study) -> list[Block]:
@@ -274,13 +284,15 @@ def _comparison(study: Study) -> list[Block]:
     for depth in study.fits.depths:
         blocks += [Heading(3, f"Depth {depth}"), _averages_grid(study, methods, depth)]
     shown = study.present((BASELINE, "deoct", "mh-deoct", OURS))
-    panels = {
-        "training accuracy, %": _lines(study, shown, "train"),
-        "test accuracy, %": _lines(study, shown, "test"),
-    }
-    caption = "Mean accuracy by depth; each method over the fits that it has."
-    blocks.append(Figure("accuracy-by-depth", plots.lines_by_depth(panels), caption))
-    return blocks
+    return [*blocks, *_lines_figure(study, "accuracy-by-depth", shown, "Mean accuracy by depth")]
+
+
+def _lines_figure(study: Study, name: str, methods: Sequence[str], title: str) -> list[Block]:
+    panels = _common_lines(study, methods)
+    if not all(panels.values()):
+        return []
+    caption = f"{title}, over the fits that all of these methods have at a depth."
+    return [Figure(name, plots.lines_by_depth(panels), caption)]
 
 
 def _gain_rows(
@@ -474,10 +486,8 @@ def _tuned(study: Study) -> list[Block]:
         Paragraph("Tuned test accuracy in the paper, %:"),
         _grid(["method", *(f"depth {depth}" for depth in paper.DEPTHS)], in_paper),
     ]
-    panels = {"test accuracy, %": _lines(study, methods, "test")}
-    caption = "Mean test accuracy with and without a tuned price of a split."
-    blocks.append(Figure("tuned", plots.lines_by_depth(panels), caption))
-    return blocks
+    title = "Mean accuracy with and without a tuned price of a split"
+    return [*blocks, *_lines_figure(study, "tuned", methods, title)]
 
 
 def _cost(study: Study, method: str, baseline: str) -> str:
@@ -507,15 +517,19 @@ def _common_grids(study: Study, title: str, methods: Sequence[str], baseline: st
                 fmean(values[number] for values in column.values()) if column else math.nan
                 for column in columns.values()
             )
-            found = None if method == baseline else compare(study.fits, method, baseline, depth)
+            p_value = math.nan
+            if baseline in here and method != baseline:
+                base = here.index(baseline)
+                tested = columns["test_accuracy"].values()
+                p_value = wilcoxon([values[number] - values[base] for values in tested])
             rows.append(
                 [method, _percent(train), _percent(test), f"{size:.1f}", f"{seconds:.3g}"]
-                + ["-" if found is None else _p(found.p_value)]
+                + [_p(p_value)]
             )
         header = ["method", "train %", "test %", "size", "seconds"]
         blocks += [
             Heading(3, f"{title}, depth {depth}"),
-            Paragraph(f"Over the {n_fits} fits that all rows have; p is against {baseline}."),
+            Paragraph(f"Fits that all rows have: {n_fits}. p is against {baseline}."),
             _grid([*header, "Wilcoxon p, test"], rows),
         ]
     return blocks
@@ -525,14 +539,6 @@ def _ablation(study: Study) -> list[Block]:
     methods = study.present(ABLATION)
     if not any(method not in COMPARED for method in methods):
         return []
-    values = {
-        f"depth {depth}": [
-            fmean(v[i] for v in means.values()) * 100 if means else math.nan
-            for i in range(len(methods))
-        ]
-        for depth in study.fits.depths
-        if (means := paired_means(study.fits, methods, depth, "train_accuracy"))
-    }
     blocks: list[Block] = [
         Heading(2, "Warm starts"),
         Paragraph(
@@ -542,29 +548,18 @@ def _ablation(study: Study) -> list[Block]:
         ),
         *_common_grids(study, "Warm starts", methods, ABLATION[-1]),
     ]
-    if values:
-        lines = {
-            method: {int(d.split()[1]): column[i] for d, column in values.items()}
-            for i, method in enumerate(methods)
-        }
-        svg = plots.lines_by_depth({"training accuracy, %": lines})
-        blocks.append(Figure("warm-starts", svg, "Training accuracy by warm start."))
-    return blocks
+    return [*blocks, *_lines_figure(study, "warm-starts", methods, "Accuracy by warm start")]
 
 
 def _horizons(study: Study) -> list[Block]:
     methods = study.present(HORIZONS)
     if not methods:
         return []
-    lines = {
-        "training accuracy, %": _lines(study, methods, "train"),
-        "test accuracy, %": _lines(study, methods, "test"),
-    }
     return [
         Heading(2, "Influence of the horizon"),
         Paragraph("MH-DEOCT with each depth of the subtree that is searched at a node."),
         *_common_grids(study, "Horizons", methods, methods[0]),
-        Figure("horizons", plots.lines_by_depth(lines), "Accuracy by horizon."),
+        *_lines_figure(study, "horizons", methods, "Accuracy by horizon"),
     ]
 
 
@@ -572,10 +567,6 @@ def _binarised(study: Study) -> list[Block]:
     methods = study.present(BINARISED)
     if not any(method.endswith(("-guesses", "-mdlp")) for method in methods):
         return []
-    lines = {
-        "training accuracy, %": _lines(study, methods, "train"),
-        "test accuracy, %": _lines(study, methods, "test"),
-    }
     return [
         Heading(2, "Binarised against continuous"),
         Paragraph(
@@ -584,7 +575,7 @@ def _binarised(study: Study) -> list[Block]:
             "Seconds include the binarisation."
         ),
         *_common_grids(study, "Binarised", methods, methods[0]),
-        Figure("binarised", plots.lines_by_depth(lines), "Accuracy by kind of feature."),
+        *_lines_figure(study, "binarised", methods, "Accuracy by kind of feature"),
     ]
 
 
@@ -636,6 +627,7 @@ def _engines(study: Study) -> list[Block]:
         return []
     rows = []
     for method, pairs in points.items():
+        n_equal, n_fits = _equal_trees(study, method, ENGINES[method])
         for low, high in _ROW_CLASSES:
             ratios = [ratio for n, _, ratio in pairs if low <= n < high]
             if ratios:
@@ -643,9 +635,15 @@ def _engines(study: Study) -> list[Block]:
                 rows.append(
                     [f"{method} against {ENGINES[method]}", size, str(len(ratios))]
                     + [f"{median(ratios):.2f}", f"{min(ratios):.2f}", f"{max(ratios):.2f}"]
+                    + [f"{n_equal} of {n_fits}"]
                 )
     header = ["engines", "training rows", "fits", "median", "least", "greatest"]
-    text = "Seconds on one CPU thread divided by the seconds of the engine; the trees are equal."
+    header.append("same errors, splits and test accuracy")
+    text = (
+        "Seconds on one CPU thread divided by the seconds of the engine, fit by fit. One seed "
+        "gives one tree on every engine; the last column counts the fits, of all sizes, in which "
+        "nothing that is on record differs."
+    )
     svg = plots.speed_ups(points, "times as fast as one CPU thread")
     caption = "Speed-up against training rows."
     return [
@@ -654,6 +652,19 @@ def _engines(study: Study) -> list[Block]:
         _grid(header, rows),
         Figure("engines", svg, caption),
     ]
+
+
+def _equal_trees(study: Study, method: str, baseline: str) -> tuple[int, int]:
+    """Count the fits of two methods that have the same errors, splits and test accuracy."""
+    n_equal = n_fits = 0
+    for depth in study.fits.depths:
+        for dataset, splits in common_splits(study.fits, (method, baseline), depth).items():
+            for split in splits:
+                pair = [study.fits.of(m, depth)[dataset][split] for m in (method, baseline)]
+                facts = {(f.train_errors, f.n_splits_used, f.test_accuracy) for f in pair}
+                n_equal += len(facts) == 1
+                n_fits += 1
+    return n_equal, n_fits
 
 
 def _appendix(study: Study) -> list[Block]:

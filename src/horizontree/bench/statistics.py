@@ -21,6 +21,7 @@ from horizontree.bench.results_file import FitResult
 PARTS = ("train", "test")
 LEVEL = 0.05
 _FEWEST_FOR_TEST = 6  # with five differences the smallest two-sided p-value is above 5 %
+_MOST_FOR_EXACT = 50
 _FEWEST_FOR_SLOPE = 4
 
 
@@ -222,7 +223,9 @@ def wilcoxon(differences: Sequence[float]) -> float:
     rounded = np.round(differences, 9)
     if np.count_nonzero(rounded) < _FEWEST_FOR_TEST:
         return math.nan
-    return float(stats.wilcoxon(rounded, zero_method="wilcox").pvalue)
+    sizes = np.abs(rounded[rounded != 0])
+    is_exact = len(sizes) <= _MOST_FOR_EXACT and len(np.unique(sizes)) == len(sizes)
+    return float(stats.wilcoxon(rounded, method="exact" if is_exact else "approx").pvalue)
 
 
 def rank(fits: Fits, methods: Sequence[str], depth: int, part: str = "test") -> Ranks | None:

@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_options(estimator)
     if arguments.plot is not None:
         _check_plot(arguments.plot)
+        check_output(arguments.plot, arguments.data)
     keep_programs()
     if arguments.backend == "jax":
         check_jax()
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _check_plot(path: str) -> None:
     """Refuse a plot that cannot be drawn, before the search."""
-    if Path(path).suffix not in PLOT_ENDINGS:
+    if Path(path).suffix.lower() not in PLOT_ENDINGS:
         raise CommandError(f"--plot {path}: expected a name that ends in .svg, .png or .pdf")
     try:
         require_matplotlib()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, Self
@@ -15,12 +16,29 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from horizontree.estimators.base import BaseTreeClassifier
 from horizontree.estimators.horizon import HorizonTreeClassifier
-from horizontree.estimators.parameters import check_choice, check_integer, check_real, seed_of
+from horizontree.estimators.parameters import (
+    check_choice,
+    check_integer,
+    check_real,
+    refuse_categories,
+    seed_of,
+)
 from horizontree.estimators.pruning import best_trees, pruning_path
 from horizontree.tree import Tree
 
 _DRAFTS = 6
 """Short searches for each division of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """What every price came to in one division of the rows."""
+
+    train_score: NDArray[np.float64]
+    n_right: NDArray[np.int64]
+    n_test: int
+    n_splits: NDArray[np.int64]
+    n_fits: int
 
 
 class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,6 +57,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     ----------
     estimator : classifier or None, default=None
         A classifier of this package with a ``ccp_alpha``; None is ``HorizonTreeClassifier()``.
+        Its ``time_limit`` is that of each fit.
     n_alphas : int, default=21
         Prices on the path: none, and the others evenly spread on a logarithmic scale.
     alphas : array-like or None, default=None
@@ -124,6 +143,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             The fitted search.
         """
         estimator = self._checked_estimator()
+        refuse_categories(X)
         matrix, target = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(target)
         if len(np.unique(target)) < 2:
@@ -131,31 +151,24 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 "y has 1 class; a classifier needs at least 2. Check the target column."
             )
         alphas = self._path(target)
-        n_fits = 1
-        train_scores, test_scores, sizes = [], [], []
-        n_right = np.zeros(len(alphas))
-        for train, test in self._divisions(matrix, target):
-            fitted = self._fits(estimator, matrix[train], target[train], alphas)
-            n_fits += len(fitted)
-            classes = fitted[0].classes_
-            trees = best_trees([model.tree_ for model in fitted], _prices(alphas, len(train)))
-            train_scores.append([1 - tree.n_errors / len(train) for tree in trees])
-            test_scores.append([_accuracy(t, classes, matrix[test], target[test]) for t in trees])
-            n_right += len(test) * np.array(test_scores[-1])
-            sizes.append([tree.n_splits for tree in trees])
-        mean = np.mean(test_scores, axis=0)
-        best = self._best(np.round(n_right), np.mean(sizes, axis=0), alphas, len(target))
+        tried = [
+            self._tried(estimator, matrix, target, train, test, alphas)
+            for train, test in self._divisions(matrix, target)
+        ]
+        test_scores = [division.n_right / division.n_test for division in tried]
+        mean, sizes = np.mean(test_scores, axis=0), np.mean([d.n_splits for d in tried], axis=0)
+        best = self._best(np.sum([d.n_right for d in tried], axis=0), sizes, alphas, len(target))
         self.cv_results_ = {
             "ccp_alpha": np.array(alphas),
             "mean_test_score": mean,
             "std_test_score": np.std(test_scores, axis=0),
-            "mean_train_score": np.mean(train_scores, axis=0),
-            "mean_n_splits": np.mean(sizes, axis=0),
+            "mean_train_score": np.mean([division.train_score for division in tried], axis=0),
+            "mean_n_splits": sizes,
         }
         self.best_alpha_ = float(alphas[best])
         self.best_score_ = float(mean[best])
         self.best_estimator_ = clone(estimator).set_params(ccp_alpha=self.best_alpha_).fit(X, y)
-        self.n_fits_ = n_fits
+        self.n_fits_ = 1 + sum(division.n_fits for division in tried)
         self.classes_ = self.best_estimator_.classes_
         return self
 
@@ -192,7 +205,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _best(
         self,
-        n_right: NDArray[np.float64],
+        n_right: NDArray[np.int64],
         sizes: NDArray[np.float64],
         alphas: list[float],
         n_samples: int,
@@ -228,15 +241,40 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             return [(order[n_test:], order[:n_test])]
         return list(check_cv(self.cv, y, classifier=True).split(X, y))
 
+    def _tried(
+        self,
+        estimator: Any,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        train: NDArray[np.intp],
+        test: NDArray[np.intp],
+        alphas: list[float],
+    ) -> _Tried:
+        """Find the best tree for every price on some rows, and look at it on others."""
+        n_prices = len(alphas)
+        if (y[train] == y[train][0]).all():  # one class: a leaf at any price
+            n_right = np.full(n_prices, np.count_nonzero(y[test] == y[train][0]))
+            sizes = np.zeros(n_prices, dtype=np.int64)
+            return _Tried(np.ones(n_prices), n_right, len(test), sizes, 0)
+        fitted = self._fits(estimator, X[train], y[train], alphas)
+        classes = fitted[0].classes_
+        trees = best_trees([model.tree_ for model in fitted], _prices(alphas, len(train)))
+        right_of = {}
+        for tree in {id(tree): tree for tree in trees}.values():
+            labels = classes[tree.predicted_class[tree.apply(X[test])]]
+            right_of[id(tree)] = np.count_nonzero(labels == y[test])
+        return _Tried(
+            train_score=np.array([1 - tree.n_errors / len(train) for tree in trees]),
+            n_right=np.array([right_of[id(tree)] for tree in trees]),
+            n_test=len(test),
+            n_splits=np.array([tree.n_splits for tree in trees]),
+            n_fits=len(fitted),
+        )
+
     def _fits(
         self, estimator: Any, X: NDArray[Any], y: NDArray[Any], alphas: list[float]
     ) -> list[Any]:
         """Fit without a price, and with a few prices from the path of that tree."""
-        if len(np.unique(y)) < 2:
-            raise ValueError(
-                "the rows left for training have 1 class; give more rows or a smaller "
-                "validation_fraction."
-            )
         draft = estimator._draft()
         n_fits = (1 if draft is None else _DRAFTS) if self.n_fits == "auto" else int(self.n_fits)
         kind = estimator if draft is None else draft
@@ -269,7 +307,3 @@ def _prices_to_fit(tree: Tree, alphas: list[float], n_samples: int, n_prices: in
 def _prices(alphas: list[float], n_samples: int) -> list[Fraction]:
     """Return prices in errors."""
     return [Fraction(alpha) * n_samples for alpha in alphas]
-
-
-def _accuracy(tree: Tree, classes: NDArray[Any], X: NDArray[Any], y: NDArray[Any]) -> float:
-    return float(np.mean(classes[tree.predicted_class[tree.apply(X)]] == y))
