@@ -146,6 +146,17 @@ def test_a_page_runs_nothing_and_needs_no_other_file():
     assert "[x](" not in text.replace("\\[x\\](", "")
 
 
+def test_a_report_without_cart_is_a_report(recwarn):
+    rows = [made_up("mh-deoct-cold", "a", s, 2) for s in (10, 11)]
+    assert "Complete: 2 fits of 2" in to_markdown(report(rows, []), "figures")
+    assert not recwarn.list
+
+
+def test_markdown_takes_no_name_for_markup():
+    text = to_markdown([Paragraph("a_b *c* `x_y|z` tick` &amp; $x$")], "figures")
+    assert text == "a\\_b \\*c\\* `x_y\\|z` tick\\` \\&amp; \\$x\\$\n"
+
+
 def test_code_marks_become_code_and_nothing_else_does():
     page = to_html([Heading(1, "T"), Paragraph("run `a < b` & c")])
     assert "<p>run <code>a &lt; b</code> &amp; c</p>" in page

@@ -374,9 +374,14 @@ def test_mistakes_on_the_command_line_are_explained(shared, tmp_path, capsys):
     )
     assert run(shared, tmp_path / "a.csv", "--methods", "kart") == 2
     assert "there is no 'kart'; did you mean 'cart'" in capsys.readouterr().err
+    assert run(shared, tmp_path / "a.csv", "--methods", "quant-bnb", "--depths", "8") == 2
+    assert "none of these methods makes trees of these depths" in capsys.readouterr().err
+    (tmp_path / "a.runs.json").write_text("[{")
+    assert run(shared, tmp_path / "a.csv") == 2
+    assert "a.runs.json is damaged" in capsys.readouterr().err
     assert run(shared, tmp_path / "a.txt") == 2
     assert "must be a .csv file" in capsys.readouterr().err
-    assert run(tmp_path, tmp_path / "a.csv") == 2
+    assert run(tmp_path / "nowhere", tmp_path / "a.csv") == 2
     assert "--data names" in capsys.readouterr().err
     assert run(shared, tmp_path / "a.csv", "--splits-at", "8:1") == 2
     assert "8=1" in capsys.readouterr().err

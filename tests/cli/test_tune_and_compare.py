@@ -131,6 +131,11 @@ def test_methods_are_compared_on_the_same_folds(noisy, capsys):
     assert answer["advice"].startswith("Take ")
 
 
+def test_methods_have_the_depth_that_all_of_them_can_do(noisy, capsys):
+    asked = ("compare", noisy, "--target", "y", "--methods", "cart", "quant-bnb", "--folds", "2")
+    assert answer_of(capsys, *asked, "--json")["depth"] == 2
+
+
 def test_the_table_ends_with_one_sentence_of_advice(noisy, capsys):
     assert main(["compare", noisy, "--target", "y", "--depth", "3", "--quiet"]) == 0
     lines = capsys.readouterr().out.strip().split("\n")
@@ -145,7 +150,15 @@ def test_the_table_ends_with_one_sentence_of_advice(noisy, capsys):
         (["--folds", "1"], "--folds"),
         (["--folds", "301"], "--folds 301 is more than there are rows (300)"),
         (["--methods", "magic"], "--methods"),
-        (["--methods", "quant-bnb", "--depth", "4"], "--depth must be an integer from 1 to 3"),
+        (
+            ["--methods", "cart", "quant-bnb", "--depth", "4"],
+            "quant-bnb: --depth must be an integer from 1 to 3",
+        ),
+        (
+            ["--methods", "cart", "contree", "--min-samples-leaf", "9"],
+            "--min-samples-leaf does not apply to contree; leave out the option or the method",
+        ),
+        (["--methods", "cart", "iai-oct"], "licence"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(

@@ -598,6 +598,8 @@ def _times(study: Study) -> list[Block]:
     rows = []
     for depth in study.fits.depths:
         methods = [m for m in study.present(COMPARED) if study.fits.of(m, depth)]
+        if not methods:
+            continue
         points = {method: times(study.fits, method, depth) for method in methods}
         found = {m: slope(study.fits, m, depth, LEAST_ROWS_OF_SLOPES) for m in methods}
         slopes = {method: line for method, line in found.items() if line is not None}

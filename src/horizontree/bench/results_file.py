@@ -198,10 +198,15 @@ def read_runs(results: Path) -> list[Run]:
     path = results.with_suffix(".runs.json")
     if not path.is_file():
         return []
-    return [
-        Run(run["command"], run["machine"], tuple(run["versions"]), _plan_from(run["plan"]))
-        for run in json.loads(path.read_text("utf-8"))
-    ]
+    try:
+        return [
+            Run(run["command"], run["machine"], tuple(run["versions"]), _plan_from(run["plan"]))
+            for run in json.loads(path.read_text("utf-8"))
+        ]
+    except (ValueError, TypeError, KeyError) as error:
+        raise ResultsError(
+            f"{path.name} is damaged ({error}). It only records what was asked for: delete it."
+        ) from error
 
 
 def _plan_from(plan: dict[str, Any]) -> Plan:

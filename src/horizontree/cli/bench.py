@@ -10,7 +10,7 @@ from horizontree.bench.corpus import CorpusError, list_datasets, shared_folder
 from horizontree.bench.methods import METHODS
 from horizontree.bench.report import write_report
 from horizontree.bench.results_file import Plan, ResultsError, read_results, read_runs
-from horizontree.bench.study import run_study
+from horizontree.bench.study import planned_fits, run_study
 from horizontree.cli.console import CommandError, note, plural, say, suggestion
 from horizontree.plotting import MissingPlotsError
 
@@ -32,8 +32,14 @@ def run_bench_study(arguments: argparse.Namespace) -> None:
                 f"{results} lies in the data folder, and would be taken for a data set; choose "
                 "another folder with --results"
             )
+        plan = _plan(arguments, shared)
+        if not planned_fits(plan):
+            raise CommandError(
+                "none of these methods makes trees of these depths; choose others with --methods "
+                "or --depths"
+            )
         n_failed = run_study(
-            _plan(arguments, shared),
+            plan,
             shared=shared,
             results=results,
             time_limit=arguments.time_limit,

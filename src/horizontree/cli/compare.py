@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from horizontree.cli.console import CommandError, note, say, say_json, table
@@ -16,12 +17,13 @@ from horizontree.cli.training import (
     Samples,
     check_options,
     described,
+    fit_rows,
     is_quiet,
     make_estimator,
     read_samples,
     seed_of,
 )
-from horizontree.estimators.peers import MissingPackageError
+from horizontree.model_file import METHODS
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,18 @@ class Standing:
 def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
     methods = list(dict.fromkeys(arguments.methods))
+    if arguments.depth is None:
+        arguments.depth = min(METHODS[name]().max_depth for name in methods)
+    _check_constraints(arguments, methods)
     estimators = {name: make_estimator(arguments, name).set_params(verbose=0) for name in methods}
-    for estimator in estimators.values():
-        check_options(estimator)
+    for name, estimator in estimators.items():
+        try:
+            check_options(estimator)
+        except CommandError as error:
+            raise CommandError(f"{name}: {error}") from None
     keep_programs()
+    for estimator in estimators.values():
+        _warm_up(estimator)
     samples = read_samples(arguments)
     folds = _folds(samples, arguments.folds, seed_of(arguments))
     standings = {}
@@ -62,8 +72,29 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         say_json(_summary(arguments, samples, standings, advice))
     else:
-        shown = [described(arguments, samples), "", _table(standings), "", advice]
+        head = f"{described(arguments, samples)}, trees of depth {arguments.depth}"
+        shown = [head, "", _table(standings), "", advice]
         say("\n".join(shown))
+
+
+def _check_constraints(arguments: argparse.Namespace, methods: list[str]) -> None:
+    """Refuse a constraint that some method cannot keep: its trees would not compare."""
+    for option in ("min_samples_leaf", "ccp_alpha", "time_limit"):
+        lacking = [name for name in methods if option not in METHODS[name]().get_params(deep=False)]
+        if getattr(arguments, option) is not None and lacking:
+            raise CommandError(
+                f"--{option.replace('_', '-')} does not apply to {', '.join(lacking)}; leave out "
+                "the option or the method"
+            )
+
+
+def _warm_up(estimator: Any) -> None:
+    """Load or compile what a method needs, so that its seconds do not count that.
+
+    A package that is missing is noticed here, before any work.
+    """
+    X = np.random.default_rng(0).random((40, 2))
+    fit_rows(clone(estimator), X, np.arange(40) % 2)
 
 
 def _folds(samples: Samples, n_folds: int, seed: int) -> list[tuple[Any, Any]]:
@@ -84,10 +115,7 @@ def _standing(estimator: Any, samples: Samples, folds: list[tuple[Any, Any]]) ->
     standing = Standing([], [], [], [])
     for train, test in folds:
         started = time.perf_counter()
-        try:
-            estimator.fit(samples.matrix[train], labels[train])
-        except (ValueError, MissingPackageError) as error:
-            raise CommandError(str(error)) from error
+        fit_rows(estimator, samples.matrix[train], labels[train])
         standing.seconds.append(time.perf_counter() - started)
         standing.train.append(1 - estimator.n_errors_ / len(train))
         standing.test.append(float(estimator.score(samples.matrix[test], labels[test])))
@@ -136,6 +164,7 @@ def _summary(
         "target": arguments.target,
         "rows": len(samples.matrix),
         "folds": arguments.folds,
+        "depth": arguments.depth,
         "methods": {
             name: {
                 "test_accuracy": standing.mean,

@@ -181,8 +181,13 @@ def _split(n_rows: int, test_fraction: float, seed: int) -> tuple[NDArray[np.int
 def fit_on(estimator: Any, samples: Samples) -> Any:
     """Fit an estimator on the training rows."""
     labels = samples.labels.to_array()[: samples.n_train]
+    return fit_rows(estimator, samples.matrix[: samples.n_train], labels)
+
+
+def fit_rows(estimator: Any, X: NDArray[np.float64], y: NDArray[Any]) -> Any:
+    """Fit an estimator; what it refuses is one line to the user."""
     try:
-        estimator.fit(samples.matrix[: samples.n_train], labels)
+        estimator.fit(X, y)
     except (ValueError, DeviceError, MissingPackageError) as error:  # they say what to do
         raise CommandError(str(error)) from error
     return estimator
