@@ -21,7 +21,7 @@ from horizontree import (
     load_model,
     save_model,
 )
-from horizontree.estimators import peers
+from horizontree.estimators.peers.common import quiet
 from problems import make_data
 
 PEERS = {
@@ -34,7 +34,7 @@ PEERS = {
 
 def test_what_a_package_prints_goes_to_standard_error(capfd):
     print("before")
-    with peers._quiet():
+    with quiet():
         os.write(1, b"chatter")
         print("words of Python are dropped")
     print("after")
@@ -44,7 +44,7 @@ def test_what_a_package_prints_goes_to_standard_error(capfd):
 
 def test_threads_put_standard_output_back(capfd):
     def fit() -> None:
-        with peers._quiet():
+        with quiet():
             os.write(1, b".")
 
     threads = [threading.Thread(target=fit) for _ in range(8)]

@@ -1,0 +1,98 @@
+"""What adapters share: finding a package, keeping it quiet, samples as yes-no questions."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from horizontree.estimators.base import Problem
+from horizontree.estimators.binarizers import MDLPBinarizer, ThresholdGuessBinarizer
+from horizontree.search.splits import Split
+
+FOR_EVER = 10**7  # seconds, for packages that want a number
+BINARIZERS = ("guesses", "mdlp")
+
+_one_at_a_time = threading.Lock()
+
+
+class MissingPackageError(ImportError):
+    """A package that a method needs is not installed."""
+
+
+def package(name: str, advice: str) -> Any:
+    """Import a package, or say how to install it."""
+    try:
+        return import_module(name)
+    except Exception as error:  # a package that is there may lack something of its own
+        raise MissingPackageError(
+            f"this method needs the package {name.split('.')[0]}: {advice} ({error})"
+        ) from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep a package from writing to standard output: what it says there goes to stderr.
+
+    Compiled code writes to the file itself, so that for a moment the file is another one; one
+    thread at a time, or the wrong one would be put back.
+    """
+    with _one_at_a_time, redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            saved = os.dup(1)
+            os.dup2(2, 1)
+        except OSError:  # a host without standard output has nothing to protect
+            yield
+            return
+        try:
+            yield
+        finally:
+            os.dup2(saved, 1)
+            os.close(saved)
+
+
+class Questions:
+    """The samples as answers to questions ``x <= cut``, with the same answer nowhere twice."""
+
+    def __init__(self, problem: Problem, kind: str, seed: int) -> None:
+        X = np.asarray(problem.samples.X, dtype=np.float64)
+        left = problem.watch.seconds_left
+        binarizer = (
+            MDLPBinarizer()
+            if kind == "mdlp"
+            else ThresholdGuessBinarizer(
+                time_limit=None if left is None else max(left / 2, 0.01), random_state=seed
+            )
+        )
+        answers = binarizer.fit(X, problem.y).transform(X)
+        varies = answers.any(axis=0) & ~answers.all(axis=0)
+        self.answers = answers[:, varies]
+        self.reference = getattr(binarizer, "reference_", None)
+        self._all_answers = answers
+        self._cuts = [
+            (int(f), float(X[X[:, f] <= threshold, f].max()))
+            for f, threshold in zip(
+                binarizer.features_[varies], binarizer.thresholds_[varies], strict=True
+            )
+        ]
+
+    def guessed_labels(self) -> NDArray[np.intp] | None:
+        """Return what the reference model says of each sample."""
+        if self.reference is None or self._all_answers.shape[1] == 0:
+            return None
+        guessed: NDArray[np.intp] = self.reference.predict(self._all_answers)
+        return guessed
+
+    def split(self, column: int, yes: Split | None, no: Split | None) -> Split:
+        """Ask a question."""
+        feature, cut = self._cuts[column]
+        return Split(feature, cut, yes, no)
