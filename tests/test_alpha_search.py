@@ -23,6 +23,7 @@ from horizontree import (
     LSOCTClassifier,
     MHDEOCTClassifier,
 )
+from horizontree.estimators.alpha_search import _best
 from horizontree.estimators.pruning import best_trees, pruning_path
 from problems import KINDS, make_data, quick, small_data
 
@@ -119,17 +120,15 @@ def test_noise_is_pruned_away():
 
 
 def test_of_equal_scores_the_smallest_trees_are_taken_and_then_the_price_near_one_error():
-    right = np.array([7.0, 9.0, 9.0, 9.0, 9.0, 2.0])
-    alphas = [0.0, 0.01, 0.02, 0.04, 0.08, 0.9]  # of 100 rows: 0, 1, 2, 4, 8 and 90 errors
+    right = np.array([7, 9, 9, 9, 9, 2])
+    errors = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 90.0])
     for sizes, best in (
         ([9, 5, 5, 5, 5, 0], 1),
         ([9, 5, 5, 3, 3, 0], 3),
         ([9, 5, 4, 3, 2, 0], 4),
     ):
-        for shrinkage in (0.0, 0.1):
-            search = AlphaSearchCV(shrinkage=shrinkage)
-            assert search._best(right, np.array(sizes, float), alphas, 100) == best
-    assert AlphaSearchCV(shrinkage=0)._best(np.zeros(6), np.zeros(6), alphas, 100) == 1
+        assert _best(right, np.array(sizes, float), errors) == best
+    assert _best(np.zeros(6, int), np.zeros(6), errors) == 1
 
 
 def test_separable_classes_have_one_split_at_any_price():
@@ -143,7 +142,7 @@ def test_separable_classes_have_one_split_at_any_price():
 
 def test_the_results_tell_what_was_tried():
     X, y = load_breast_cancer(return_X_y=True)
-    search = AlphaSearchCV(CARTClassifier(6), cv=3, shrinkage=0, random_state=0).fit(X, y)
+    search = AlphaSearchCV(CARTClassifier(6), cv=3, random_state=0).fit(X, y)
     results = search.cv_results_
     assert {len(column) for column in results.values()} == {21}
     assert results["ccp_alpha"][0] == 0
@@ -183,7 +182,6 @@ def test_one_seed_one_choice():
         ({"n_alphas": 1}, "n_alphas"),
         ({"n_fits": 0}, "n_fits"),
         ({"n_fits": "some"}, "n_fits"),
-        ({"shrinkage": -1.0}, "shrinkage"),
         ({"cv": 1}, "cv"),
         ({"cv": "halves"}, "cv"),
         ({"estimator": HorizonTreeClassifier(effort="none")}, "effort"),
@@ -230,18 +228,6 @@ def test_the_last_fit_has_the_whole_search():
     alone = HorizonTreeClassifier(3, ccp_alpha=search.best_alpha_, random_state=0).fit(X, y)
     assert search.best_estimator_.tree_ == alone.tree_
     assert search.n_fits_ <= 2 * 6 + 1
-
-
-def test_a_price_must_earn_its_distance_from_one_error():
-    """Enough shrinkage leads to the price next to one error, whatever the rows say."""
-    X, y = make_data(200, 3, 2, seed=4)
-    alphas = [0.0, 0.005, 0.02, 0.3]  # 0, 1, 4 and 60 errors
-    search = AlphaSearchCV(CARTClassifier(4), alphas=alphas, shrinkage=1e6, random_state=0)
-    assert search.fit(X, y).best_alpha_ == 0.005
-    free = AlphaSearchCV(CARTClassifier(4), alphas=alphas, shrinkage=0, random_state=0).fit(X, y)
-    scores = free.cv_results_["mean_test_score"]
-    assert free.best_score_ == scores.max()
-    assert scores[alphas.index(free.best_alpha_)] == scores.max()
 
 
 @pytest.mark.parametrize("cv", [5, "holdout"])

@@ -49,10 +49,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     All prunings of these trees together give the best tree for every price, so a whole path of
     them costs little. Of prices with the same score that of the smallest trees is taken.
 
-    Few rows cannot tell good prices from lucky ones. Without knowing the data, a price of one
-    error for a split does best: a split that saves a single row is noise more often than not.
-    So a price has to earn its distance from that one: see ``shrinkage``.
-
     Parameters
     ----------
     estimator : classifier or None, default=None
@@ -70,9 +66,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     n_fits : "auto" or int, default="auto"
         Fits of the estimator for each division of the rows. ``"auto"`` is 6 short searches
         where the estimator has one that takes a tenth of the time or less, and 1 otherwise.
-    shrinkage : float, default=1.0
-        Validation rows that a price of 2.5 errors must be ahead of a price of 1; the square of
-        the logarithm gives the others. 0 takes the best score as it is.
     random_state : int, RandomState instance or None, default=None
         The seed of the divisions.
 
@@ -115,7 +108,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         cv: Any = 5,
         validation_fraction: float = 1 / 3,
         n_fits: int | str = "auto",
-        shrinkage: float = 1.0,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -124,7 +116,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.cv = cv
         self.validation_fraction = validation_fraction
         self.n_fits = n_fits
-        self.shrinkage = shrinkage
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -157,7 +148,8 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         ]
         test_scores = [division.n_right / division.n_test for division in tried]
         mean, sizes = np.mean(test_scores, axis=0), np.mean([d.n_splits for d in tried], axis=0)
-        best = self._best(np.sum([d.n_right for d in tried], axis=0), sizes, alphas, len(target))
+        n_errors = np.array(alphas) * len(target)
+        best = _best(np.sum([d.n_right for d in tried], axis=0), sizes, n_errors)
         self.cv_results_ = {
             "ccp_alpha": np.array(alphas),
             "mean_test_score": mean,
@@ -176,7 +168,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         check_integer("n_alphas", self.n_alphas, at_least=2)
         if self.n_fits != "auto":
             check_integer("n_fits", self.n_fits, at_least=1)
-        check_real("shrinkage", self.shrinkage)
         check_real("validation_fraction", self.validation_fraction, above=0.0, at_most=0.9)
         estimator = HorizonTreeClassifier() if self.estimator is None else self.estimator
         if not isinstance(estimator, BaseTreeClassifier) or "ccp_alpha" not in (
@@ -202,23 +193,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         least = 0.5 / len(y)
         most = max(1 - counts.max() / len(y), 2 * least)  # a leaf is as good from here on
         return [0.0, *map(float, np.geomspace(least, most, int(self.n_alphas) - 1))]
-
-    def _best(
-        self,
-        n_right: NDArray[np.int64],
-        sizes: NDArray[np.float64],
-        alphas: list[float],
-        n_samples: int,
-    ) -> int:
-        """Choose a price: right often, near one error; of those as right the smallest trees.
-
-        Prices with the same trees say nothing about the prices between them; near one error
-        the fit on all rows is the most likely to find such a tree again.
-        """
-        distance = np.log2((np.array(alphas) * n_samples + 0.5) / 1.5) ** 2
-        chosen = np.lexsort((distance, -(n_right - float(self.shrinkage) * distance)))[0]
-        as_right = np.flatnonzero(n_right == n_right[chosen])
-        return int(as_right[np.lexsort((distance[as_right], np.round(sizes[as_right], 9)))[0]])
 
     def _divisions(self, X: NDArray[Any], y: NDArray[Any]) -> list[tuple[Any, Any]]:
         """Divide the rows into training and validation rows."""
@@ -293,6 +267,19 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         check_is_fitted(self)
         shares: NDArray[np.float64] = self.best_estimator_.predict_proba(X)
         return shares
+
+
+def _best(
+    n_right: NDArray[np.int64], sizes: NDArray[np.float64], n_errors: NDArray[np.float64]
+) -> int:
+    """Choose a price: right most often, then with the smallest trees, then near one error.
+
+    Prices with the same trees say nothing about the prices between them. The fit on all rows may
+    find another tree at the highest of them; near one error, which does best where nothing is
+    known of the data, it is the most likely to find such a tree again.
+    """
+    distance = np.abs(np.log2((n_errors + 0.5) / 1.5))
+    return int(np.lexsort((distance, np.round(sizes, 9), -n_right))[0])
 
 
 def _prices_to_fit(tree: Tree, alphas: list[float], n_samples: int, n_prices: int) -> list[float]:
