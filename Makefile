@@ -70,8 +70,10 @@ study: $(VENV)/made-for-development  ## the paper's study and its report; hours,
 	  mh-deoct-from-deoct mh-deoct-from-local-cart mh-deoct-from-cart-deoct \
 	  mh-deoct-from-cart-local-cart mh-deoct-from-deoct-local-cart mh-deoct-horizon-1 \
 	  mh-deoct-horizon-2 mh-deoct-horizon-3 mh-deoct-horizon-4
-	$(STUDY) --splits 1 --jobs 1 --methods mh-deoct-1-thread mh-deoct-2-threads mh-deoct-jax \
-	  horizon-1-thread horizon-2-threads
+	$(STUDY) --splits 1 --jobs 1 --depths 2 3 4 --methods mh-deoct-1-thread mh-deoct-2-threads \
+	  horizon-1-thread horizon-2-threads --datasets skin-segmentation shuttle htru2 \
+	  eeg-eye-state avila pendigits spambase iris
+	$(STUDY) --splits 1 --jobs 1 --depths 2 --methods mh-deoct-jax --datasets avila spambase iris
 	$(BIN)/horizontree bench report docs/results/study.csv
 
 clean:  ## remove the virtual environment and caches
