@@ -137,8 +137,8 @@ def plot_alpha_path(search: Any, ax: Any = None) -> Any:
 
 def save_alpha_path(search: Any, path: str) -> None:
     """Save the plot of `plot_alpha_path` as SVG, PNG or PDF, by the ending of the name."""
-    with Canvas(7.5, 4.0) as canvas:
-        plot_alpha_path(search, canvas.axes[0])
-        with replacing(path) as temporary:
-            kind = Path(path).suffix[1:].lower()
-            canvas.figure.savefig(temporary, format=kind, metadata={})
+    figure_class = _of_matplotlib("matplotlib.figure").Figure
+    with _of_matplotlib("matplotlib").rc_context(_SETTINGS), replacing(path) as temporary:
+        figure = figure_class(figsize=(7.5, 4.0), layout="constrained")
+        plot_alpha_path(search, figure.subplots())
+        figure.savefig(temporary, format=Path(path).suffix[1:].lower())

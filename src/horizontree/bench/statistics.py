@@ -23,6 +23,7 @@ LEVEL = 0.05
 _FEWEST_FOR_TEST = 6  # with five differences the smallest two-sided p-value is above 5 %
 _MOST_FOR_EXACT = 50
 _FEWEST_FOR_SLOPE = 4
+_SAME = 1e-9  # points: means of the same accuracies in another order
 
 
 @dataclass(frozen=True)
@@ -213,9 +214,6 @@ def compare(
         losses=sum(point < -_SAME for point in points),
         p_value=wilcoxon(points),
     )
-
-
-_SAME = 1e-9  # points: means of the same accuracies in another order
 
 
 def wilcoxon(differences: Sequence[float]) -> float:

@@ -45,10 +45,6 @@ from horizontree.bench.results_file import (
     record_run,
 )
 
-DEPTHS = (2, 3, 4, 8)
-N_SPLITS = 10
-FIRST_SPLIT = 10  # 0 to 9 are for development: choices were made with their accuracies in sight
-TIME_LIMIT = 60.0
 _LONGEST_NOTE = 400
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from horizontree._version import __version__
@@ -67,7 +68,7 @@ def _add_fit(commands: _Commands[_Parser]) -> None:
     result.add_argument("--output", metavar="MODEL.json", help="where to save the model")
     result.add_argument("--json", action="store_true", help="print one JSON object")
     result.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    fit.set_defaults(run=_run_fit)
+    fit.set_defaults(run=_later("fit"))
 
 
 def _add_data(parser: _Parser) -> None:
@@ -135,7 +136,7 @@ def _add_tune(commands: _Commands[_Parser]) -> None:
                         help="accuracy and size against the price: .svg, .png or .pdf")  # fmt: skip
     result.add_argument("--json", action="store_true", help="print one JSON object")
     result.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    tune.set_defaults(run=_run_tune, test_fraction=0.0)
+    tune.set_defaults(run=_later("tune"), test_fraction=0.0)
 
 
 def _add_compare(commands: _Commands[_Parser]) -> None:
@@ -155,7 +156,7 @@ def _add_compare(commands: _Commands[_Parser]) -> None:
     _add_search(compare)
     compare.add_argument("--json", action="store_true", help="print one JSON object")
     compare.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    compare.set_defaults(run=_run_compare, method="horizon", test_fraction=0.0)
+    compare.set_defaults(run=_later("compare"), method="horizon", test_fraction=0.0)
 
 
 def _add_bench(commands: _Commands[_Parser]) -> None:
@@ -198,7 +199,7 @@ def _add_bench(commands: _Commands[_Parser]) -> None:
                        metavar="SECONDS", help="of an exact fit (default: 60)")  # fmt: skip
     study.add_argument("--jobs", type=_integer(1), default=1, metavar="N",
                        help="fits at a time, one thread each (default: 1)")  # fmt: skip
-    study.set_defaults(run=_run_bench_study)
+    study.set_defaults(run=_later("bench", "run_study_step"))
     report = steps.add_parser(
         "report",
         help="write tables and figures of a study",
@@ -211,7 +212,7 @@ def _add_bench(commands: _Commands[_Parser]) -> None:
     report.add_argument("results", metavar="FILE.csv", help="the table of fits")
     report.add_argument("--output", metavar="FILE.md",
                         help="the report (default: beside the table)")  # fmt: skip
-    report.set_defaults(run=_run_bench_report)
+    report.set_defaults(run=_later("bench", "run_report_step"))
 
 
 def _add_predict(commands: _Commands[_Parser]) -> None:
@@ -227,7 +228,7 @@ def _add_predict(commands: _Commands[_Parser]) -> None:
     predict.add_argument("--proba", action="store_true",
                          help="add a column probability_CLASS for each class")  # fmt: skip
     predict.add_argument("--json", action="store_true", help="print one JSON object")
-    predict.set_defaults(run=_run_predict)
+    predict.set_defaults(run=_later("predict"))
 
 
 def _add_evaluate(commands: _Commands[_Parser]) -> None:
@@ -242,7 +243,7 @@ def _add_evaluate(commands: _Commands[_Parser]) -> None:
     evaluate.add_argument("--target", metavar="NAME",
                           help="the column of true classes (default: as at fit)")  # fmt: skip
     evaluate.add_argument("--json", action="store_true", help="print one JSON object")
-    evaluate.set_defaults(run=_run_evaluate)
+    evaluate.set_defaults(run=_later("evaluate"))
 
 
 def _add_show(commands: _Commands[_Parser]) -> None:
@@ -254,7 +255,7 @@ def _add_show(commands: _Commands[_Parser]) -> None:
     )
     show.add_argument("model", metavar="MODEL", help="a model that fit saved")
     show.add_argument("--json", action="store_true", help="print one JSON object")
-    show.set_defaults(run=_run_show)
+    show.set_defaults(run=_later("show"))
 
 
 def _add_doctor(commands: _Commands[_Parser]) -> None:
@@ -266,58 +267,19 @@ def _add_doctor(commands: _Commands[_Parser]) -> None:
     )
     doctor.add_argument("--quick", action="store_true", help="little data; a few seconds")
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
-    doctor.set_defaults(run=_run_doctor)
+    doctor.set_defaults(run=_later("doctor"))
 
 
-# The commands import numba and scikit-learn; a mistyped option need not wait for them.
+def _later(module: str, function: str = "run") -> Callable[[argparse.Namespace], None]:
+    """Return a command that is imported when it runs.
 
+    The commands import numba and scikit-learn; a mistyped option need not wait for them.
+    """
 
-def _run_fit(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import fit
+    def run(arguments: argparse.Namespace) -> None:
+        getattr(import_module(f"horizontree.cli.{module}"), function)(arguments)
 
-    fit.run(arguments)
-
-
-def _run_predict(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import predict
-
-    predict.run(arguments)
-
-
-def _run_evaluate(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import evaluate
-
-    evaluate.run(arguments)
-
-
-def _run_show(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import show
-
-    show.run(arguments)
-
-
-def _run_tune(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import tune
-
-    tune.run(arguments)
-
-
-def _run_compare(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import compare
-
-    compare.run(arguments)
-
-
-def _run_bench_study(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import bench
-
-    bench.run_bench_study(arguments)
-
-
-def _run_bench_report(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import bench
-
-    bench.run_bench_report(arguments)
+    return run
 
 
 class _integer:  # noqa: N801  (argparse shows the name of a type in its messages)
@@ -409,9 +371,3 @@ def _float(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
-
-
-def _run_doctor(arguments: argparse.Namespace) -> None:
-    from horizontree.cli import doctor
-
-    doctor.run(arguments)

@@ -15,7 +15,7 @@ from horizontree.cli.console import CommandError, note, plural, say, suggestion
 from horizontree.plotting import MissingPlotsError
 
 
-def run_bench_study(arguments: argparse.Namespace) -> None:
+def run_study_step(arguments: argparse.Namespace) -> None:
     """Run ``horizontree bench study``."""
     for method in arguments.methods:
         if method not in METHODS:
@@ -58,7 +58,7 @@ def run_bench_study(arguments: argparse.Namespace) -> None:
     say(f"{results} holds the fits; next: horizontree bench report {results}")
 
 
-def run_bench_report(arguments: argparse.Namespace) -> None:
+def run_report_step(arguments: argparse.Namespace) -> None:
     """Run ``horizontree bench report``."""
     results = Path(arguments.results)
     _check_name(results)
