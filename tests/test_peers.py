@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from types import ModuleType
@@ -21,6 +22,7 @@ from horizontree import (
     load_model,
     save_model,
 )
+from horizontree.estimators.peers import gosdt_program
 from horizontree.estimators.peers.common import quiet
 from problems import make_data
 
@@ -178,3 +180,48 @@ def test_a_price_that_no_split_is_worth_makes_a_leaf_without_the_package(alpha):
     """There GOSDT takes the whole process down."""
     X, y = make_data(60, 3, 2, seed=1)
     assert GOSDTGuessesClassifier(2, ccp_alpha=alpha).fit(X, y).tree_.n_splits == 0
+
+
+@pytest.mark.parametrize("kind", [GOSDTGuessesClassifier, STreeDClassifier])
+def test_a_limit_that_is_not_reached_changes_nothing(kind):
+    X, y = load_iris(return_X_y=True)
+    limited = kind(2, time_limit=60, random_state=0).fit(X, y)
+    assert limited.tree_ == kind(2, random_state=0).fit(X, y).tree_
+    assert limited.status_ == "completed"
+
+
+def test_gosdt_is_stopped_when_it_does_not_stop(monkeypatch, tmp_path):
+    program = tmp_path / "sleeps.py"
+    program.write_text("import time; time.sleep(3600)")
+    monkeypatch.setattr(gosdt_program, "__file__", str(program))
+    X, y = load_iris(return_X_y=True)
+    model = GOSDTGuessesClassifier(2, time_limit=0.2, random_state=0).fit(X, y)
+    assert (model.status_, model.tree_.n_splits) == ("time_limit", 0)
+
+
+def test_gosdt_says_when_its_own_clock_struck(monkeypatch):
+    leaves = {"prediction": 0}, {"prediction": 1}
+    answer = {
+        "models": [{"feature": 0, "true": leaves[0], "false": leaves[1]}],
+        "n_iterations": 7,
+        "was_stopped": True,
+    }
+    monkeypatch.setattr(gosdt_program, "solve", lambda *asked: answer)
+    X, y = load_iris(return_X_y=True)
+    model = GOSDTGuessesClassifier(2, random_state=0).fit(X, y)
+    assert (model.status_, model.n_iter_, model.tree_.n_splits) == ("time_limit", 7, 1)
+
+
+def test_gosdt_that_dies_is_an_error_and_not_the_end(monkeypatch, tmp_path):
+    program = tmp_path / "dies.py"
+    program.write_text("raise MemoryError('too many subproblems')")
+    monkeypatch.setattr(gosdt_program, "__file__", str(program))
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(RuntimeError, match="too many subproblems"):
+        GOSDTGuessesClassifier(2, time_limit=60, random_state=0).fit(X, y)
+
+
+def test_a_missing_package_is_said_before_a_process_is_started(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gosdt", None)
+    with pytest.raises(ImportError, match=re.escape("horizontree[gosdt]")):
+        GOSDTGuessesClassifier(2, time_limit=60).fit(*make_data(40))

@@ -65,6 +65,10 @@ class Watch:
         self._was_heard = self._is_interrupted
         return self._was_heard or self._has_struck
 
+    def strike(self) -> None:
+        """Say that the time was up, by the clock of another package."""
+        self._has_struck = True
+
     def report(
         self,
         what: str,

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
-from typing import Any
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, Self
 
 import numpy as np
 
 from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
-from horizontree.estimators.peers.common import BINARIZERS, Questions, package, quiet
+from horizontree.estimators.peers import gosdt_program
+from horizontree.estimators.peers.common import (
+    BINARIZERS,
+    MissingPackageError,
+    Questions,
+    package,
+    quiet,
+)
 from horizontree.search.splits import Split
+from horizontree.search.watch import Watch
+
+_ADVICE = 'pip install "horizontree[gosdt]"'
+
+_GRACE = 0.5
+"""Seconds beyond the limit that an answer is waited for."""
+
+_Solver = Callable[[Any, Any, Any, dict[str, Any]], dict[str, Any] | None]
 
 
 class GOSDTGuessesClassifier(BaseTreeClassifier):
@@ -30,7 +51,9 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
     binarizer : {"guesses", "mdlp"}, default="guesses"
         Where the thresholds come from.
     time_limit : float or None, default=None
-        Seconds for the package; a tree found by then is kept, otherwise a single leaf.
+        Seconds; a tree that the package has found by then is kept, otherwise a single leaf.
+        The package looks at its clock seldom and takes long to give its tree, so with a limit
+        it gets half of the time, and runs as a process of its own, which is stopped.
     random_state : int, RandomState instance or None, default=None
         Seed of the reference model.
     verbose : int, default=0
@@ -87,31 +110,97 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
         seed_of(self.random_state)
 
     def _search(self, problem: Problem) -> Found:
-        gosdt = package("gosdt", 'pip install "horizontree[gosdt]"')
+        if not problem.watch.has_limit:
+            package("gosdt", _ADVICE)
+            return self._search_with(problem, _solve_here)
+        with _Process(problem.watch) as process:
+            return self._search_with(problem, process.solve)
+
+    def _search_with(self, problem: Problem, solve: _Solver) -> Found:
         questions = Questions(problem, self.binarizer, seed_of(self.random_state))
         n_samples = len(problem.y)
         leaf = problem.tree_of(None)
         if questions.answers.shape[1] == 0 or self.ccp_alpha * n_samples >= leaf.n_errors:
             return Found([leaf], n_iter=0)  # at such prices the package crashes
         left = problem.watch.seconds_left
-        solver = gosdt.GOSDTClassifier(
-            regularization=max(float(self.ccp_alpha), 1 / n_samples),
-            depth_budget=int(self.max_depth),
-            time_limit=None if left is None else max(1, math.floor(left)),
-        )
+        settings = {
+            "regularization": max(float(self.ccp_alpha), 1 / n_samples),
+            "depth_budget": int(self.max_depth),
+            "time_limit": None if left is None else max(1, math.floor(left / 2)),
+        }
         guessed = questions.guessed_labels()
         if guessed is not None and len(np.unique(guessed)) < problem.samples.n_classes:
             guessed = None  # the package wants every class among them
-        with quiet():
-            solver.fit(questions.answers, problem.y, y_ref=guessed)
-        problem.watch.should_stop()
-        result = solver.get_result()
-        models = json.loads(result["models_string"])
+        result = solve(questions.answers, problem.y, guessed, settings)
+        if result is None or result["was_stopped"]:
+            problem.watch.strike()
+        if result is None:
+            return Found([leaf], n_iter=0)
 
         def read(node: dict[str, Any]) -> Split | None:
             if "prediction" in node:
                 return None
             return questions.split(node["feature"], read(node["true"]), read(node["false"]))
 
+        models = result["models"]
         root = read(models[0]) if models else None
-        return Found([problem.tree_of(root)], n_iter=int(result["n_iterations"]))
+        return Found([problem.tree_of(root)], n_iter=result["n_iterations"])
+
+
+def _solve_here(answers: Any, y: Any, guessed: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Solve in this process."""
+    with quiet():
+        return gosdt_program.solve(answers, y, guessed, settings)
+
+
+class _Process:
+    """The package in a process of its own, which imports it while the samples are made ready.
+
+    Parameters
+    ----------
+    watch : Watch
+        Has the time limit.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        if find_spec("gosdt") is None:
+            raise MissingPackageError(f"this method needs the package gosdt: {_ADVICE}")
+        self._watch = watch
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", gosdt_program.__file__],  # -P: a file beside it is gosdt.py
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def solve(
+        self, answers: Any, y: Any, guessed: Any, settings: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """Solve within the time that is left, or return None."""
+        sent = {"answers": answers, "y": y, "settings": json.dumps(settings)}
+        if guessed is not None:
+            sent["guessed"] = guessed
+        file = io.BytesIO()
+        np.savez(file, **sent)
+        left = self._watch.seconds_left
+        try:
+            out, said = self._process.communicate(
+                file.getvalue(), timeout=None if left is None else left + _GRACE
+            )
+        except subprocess.TimeoutExpired:
+            return None
+        if self._process.returncode == 0:
+            found: dict[str, Any] = json.loads(out)
+            return found
+        if self._watch.should_stop():  # Ctrl-C ends this process and the other
+            return None
+        last = said.decode(errors="replace").strip().rpartition("\n")[2]
+        raise RuntimeError(f"the package gosdt ended without an answer: {last or 'it crashed'}")
