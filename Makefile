@@ -65,7 +65,7 @@ study: $(VENV)/made-for-development  ## the paper's study and its report; hours,
 	$(STUDY) --splits 3 --methods mh-deoct-long ls-oct quant-bnb rs-oct gosdt-guesses contree streed \
 	  mh-deoct-tuned \
 	  cart-guesses cart-mdlp mh-deoct-guesses mh-deoct-mdlp horizon-guesses horizon-mdlp
-	$(STUDY) --splits 1 --methods deoct-cold mh-deoct-cold mh-deoct-from-cart \
+	$(STUDY) --splits 3 --methods deoct-cold mh-deoct-cold mh-deoct-from-cart \
 	  mh-deoct-from-deoct mh-deoct-from-local-cart mh-deoct-from-cart-deoct \
 	  mh-deoct-from-cart-local-cart mh-deoct-from-deoct-local-cart mh-deoct-horizon-1 \
 	  mh-deoct-horizon-2 mh-deoct-horizon-3 mh-deoct-horizon-4

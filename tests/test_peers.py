@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import threading
 from types import ModuleType
@@ -22,7 +23,7 @@ from horizontree import (
     load_model,
     save_model,
 )
-from horizontree.estimators.peers import gosdt_program
+from horizontree.estimators.peers import FailedPackageError, gosdt_program
 from horizontree.estimators.peers.common import quiet
 from problems import make_data
 
@@ -217,7 +218,7 @@ def test_gosdt_that_dies_is_an_error_and_not_the_end(monkeypatch, tmp_path):
     program.write_text("raise MemoryError('too many subproblems')")
     monkeypatch.setattr(gosdt_program, "__file__", str(program))
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(RuntimeError, match="too many subproblems"):
+    with pytest.raises(FailedPackageError, match="too many subproblems"):
         GOSDTGuessesClassifier(2, time_limit=60, random_state=0).fit(X, y)
 
 
@@ -225,3 +226,15 @@ def test_a_missing_package_is_said_before_a_process_is_started(monkeypatch):
     monkeypatch.setitem(sys.modules, "gosdt", None)
     with pytest.raises(ImportError, match=re.escape("horizontree[gosdt]")):
         GOSDTGuessesClassifier(2, time_limit=60).fit(*make_data(40))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_while_gosdt_works_keeps_its_tree(monkeypatch):
+    def interrupted(*asked):
+        signal.raise_signal(signal.SIGINT)
+        return {"models": [], "n_iterations": 3, "was_stopped": False}
+
+    monkeypatch.setattr(gosdt_program, "solve", interrupted)
+    X, y = load_iris(return_X_y=True)
+    model = GOSDTGuessesClassifier(2, random_state=0).fit(X, y)
+    assert (model.status_, model.n_iter_) == ("interrupted", 3)

@@ -14,7 +14,7 @@ from horizontree.cli.arguments import DEFAULT_SEED
 from horizontree.cli.console import CommandError, command_line, plural, suggestion
 from horizontree.cli.data_file import DataFile
 from horizontree.cli.labels import Labels, as_text, read_labels
-from horizontree.estimators.peers import MissingPackageError
+from horizontree.estimators.peers import FailedPackageError, MissingPackageError
 from horizontree.model_file import METHODS, save_model
 
 _PARAMETERS = {
@@ -185,10 +185,10 @@ def fit_on(estimator: Any, samples: Samples) -> Any:
 
 
 def fit_rows(estimator: Any, X: NDArray[np.float64], y: NDArray[Any]) -> Any:
-    """Fit an estimator; what it refuses is one line to the user."""
+    """Fit an estimator; what it refuses, and what to do, is one line to the user."""
     try:
         estimator.fit(X, y)
-    except (ValueError, DeviceError, MissingPackageError) as error:  # they say what to do
+    except (ValueError, DeviceError, MissingPackageError, FailedPackageError) as error:
         raise CommandError(str(error)) from error
     return estimator
 

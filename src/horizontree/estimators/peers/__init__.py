@@ -5,7 +5,7 @@ reports and saved models are the same code for all. A package that is not there 
 says what to install.
 """
 
-from horizontree.estimators.peers.common import MissingPackageError
+from horizontree.estimators.peers.common import FailedPackageError, MissingPackageError
 from horizontree.estimators.peers.contree import ConTreeClassifier
 from horizontree.estimators.peers.gosdt import GOSDTGuessesClassifier
 from horizontree.estimators.peers.iai import IAIOCTClassifier
@@ -13,6 +13,7 @@ from horizontree.estimators.peers.streed import STreeDClassifier
 
 __all__ = [
     "ConTreeClassifier",
+    "FailedPackageError",
     "GOSDTGuessesClassifier",
     "IAIOCTClassifier",
     "MissingPackageError",

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,28 @@ class MissingPackageError(ImportError):
     """A package that a method needs is not installed."""
 
 
+class FailedPackageError(RuntimeError):
+    """A package ended without an answer."""
+
+
 def package(name: str, advice: str) -> Any:
     """Import a package, or say how to install it."""
     try:
         return import_module(name)
     except Exception as error:  # a package that is there may lack something of its own
-        raise MissingPackageError(
-            f"this method needs the package {name.split('.')[0]}: {advice} ({error})"
-        ) from error
+        raise _missing(name, advice, str(error)) from error
+
+
+def require(name: str, advice: str) -> None:
+    """Say how to install a package that is not there, without importing one that is."""
+    if find_spec(name) is None:
+        raise _missing(name, advice, "not found")
+
+
+def _missing(name: str, advice: str, why: str) -> MissingPackageError:
+    return MissingPackageError(
+        f"this method needs the package {name.split('.')[0]}: {advice} ({why})"
+    )
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -19,10 +18,11 @@ from horizontree.estimators.parameters import check_choice, check_integer, seed_
 from horizontree.estimators.peers import gosdt_program
 from horizontree.estimators.peers.common import (
     BINARIZERS,
-    MissingPackageError,
+    FailedPackageError,
     Questions,
     package,
     quiet,
+    require,
 )
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
@@ -132,6 +132,7 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
         if guessed is not None and len(np.unique(guessed)) < problem.samples.n_classes:
             guessed = None  # the package wants every class among them
         result = solve(questions.answers, problem.y, guessed, settings)
+        problem.watch.should_stop()  # Ctrl-C is heard
         if result is None or result["was_stopped"]:
             problem.watch.strike()
         if result is None:
@@ -163,8 +164,7 @@ class _Process:
     """
 
     def __init__(self, watch: Watch) -> None:
-        if find_spec("gosdt") is None:
-            raise MissingPackageError(f"this method needs the package gosdt: {_ADVICE}")
+        require("gosdt", _ADVICE)
         self._watch = watch
         self._process = subprocess.Popen(
             [sys.executable, "-P", gosdt_program.__file__],  # -P: a file beside it is gosdt.py
@@ -190,11 +190,9 @@ class _Process:
             sent["guessed"] = guessed
         file = io.BytesIO()
         np.savez(file, **sent)
-        left = self._watch.seconds_left
+        left = self._watch.seconds_left or 0.0
         try:
-            out, said = self._process.communicate(
-                file.getvalue(), timeout=None if left is None else left + _GRACE
-            )
+            out, said = self._process.communicate(file.getvalue(), timeout=left + _GRACE)
         except subprocess.TimeoutExpired:
             return None
         if self._process.returncode == 0:
@@ -203,4 +201,7 @@ class _Process:
         if self._watch.should_stop():  # Ctrl-C ends this process and the other
             return None
         last = said.decode(errors="replace").strip().rpartition("\n")[2]
-        raise RuntimeError(f"the package gosdt ended without an answer: {last or 'it crashed'}")
+        raise FailedPackageError(
+            f"the package gosdt ended without an answer ({last or 'it crashed'}); choose fewer "
+            "levels, or another method"
+        )
