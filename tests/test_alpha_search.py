@@ -227,7 +227,7 @@ def test_the_last_fit_has_the_whole_search():
     assert search.best_estimator_.effort == "normal"
     alone = HorizonTreeClassifier(3, ccp_alpha=search.best_alpha_, random_state=0).fit(X, y)
     assert search.best_estimator_.tree_ == alone.tree_
-    assert search.n_fits_ <= 2 * 6 + 1
+    assert search.n_fits_ <= 2 * 3 + 1
 
 
 @pytest.mark.parametrize("cv", [5, "holdout"])
