@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from horizontree import CARTClassifier
+from horizontree import AlphaSearchCV, CARTClassifier, HorizonTreeClassifier
 from horizontree.backends import CPUBackend
 from horizontree.backends._traversal_kernels import count_by_traversal
 from horizontree.backends.base import EvolutionSettings
@@ -143,6 +143,24 @@ def cart() -> Table:
     return (
         "CART with gini, whole fits, one core. Seconds; a ratio below 1 is faster.",
         ["data", "depth", "scikit-learn", "horizontree", "ratio"],
+        rows,
+    )
+
+
+def tuning() -> Table:
+    """Compare the choice of a price with one fit, one core."""
+    rows = []
+    for n_rows in (150, 500, 2_000, 10_000):
+        X, y = make_data(n_rows)
+        for depth in (2, 3, 4, 8):
+            fit = HorizonTreeClassifier(depth).fit
+            search = AlphaSearchCV(HorizonTreeClassifier(depth), random_state=SEED).fit
+            a, b = (seconds_of(partial(work, X, y), most=25) for work in (fit, search))
+            rows.append([f"{n_rows:,} x 10", str(depth), f"{a:.3f}", f"{b:.3f}", f"{b / a:.1f}"])
+    return (
+        "One fit of HorizonTree and the choice of its price by `AlphaSearchCV` (five folds, 21 "
+        "prices, the last fit included), one core. Seconds, and their ratio.",
+        ["data", "depth", "one fit", "tuned", "ratio"],
         rows,
     )
 
@@ -342,6 +360,7 @@ def devices() -> Table:
 SECTIONS = {
     "start-up": start_up,
     "cart": cart,
+    "tuning": tuning,
     "counting": counting,
     "engine": engine,
     "large": large,

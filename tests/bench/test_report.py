@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 import itertools
+from dataclasses import replace
 
 from fits import made_up
 from test_statistics import MADE_UP
@@ -150,6 +151,14 @@ def test_a_report_without_cart_is_a_report(recwarn):
     rows = [made_up("mh-deoct-cold", "a", s, 2) for s in (10, 11)]
     assert "Complete: 2 fits of 2" in to_markdown(report(rows, []), "figures")
     assert not recwarn.list
+
+
+def test_fits_of_several_machines_are_named_as_such():
+    rows = [made_up("mh-deoct-cold", "a", s, 2) for s in (10, 11)]
+    other = replace(RUN, machine="Another processor, 2 cores")
+    warning = "The fits are of several machines"
+    assert warning not in to_markdown(report(rows, [RUN, RUN]), "figures")
+    assert warning in to_markdown(report(rows, [RUN, other]), "figures")
 
 
 def test_markdown_takes_no_name_for_markup():

@@ -142,6 +142,13 @@ def head(study: Study) -> list[Block]:
         ),
         Listing(tuple(facts)),
     ]
+    if len({run.machine for run in study.runs}) > 1:
+        blocks.append(
+            Paragraph(
+                "The fits are of several machines: seconds, and ratios of seconds, of methods that "
+                "were run on different ones do not compare."
+            )
+        )
     if stopped := _stopped(done):
         blocks += [Heading(2, "What did not finish"), *stopped]
     if study.failed:
