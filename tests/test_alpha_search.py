@@ -23,7 +23,7 @@ from horizontree import (
     LSOCTClassifier,
     MHDEOCTClassifier,
 )
-from horizontree.estimators.alpha_search import _best
+from horizontree.estimators.alpha_search import _best, _prices_to_fit
 from horizontree.estimators.pruning import best_trees, pruning_path
 from problems import KINDS, make_data, quick, small_data
 
@@ -227,7 +227,22 @@ def test_the_last_fit_has_the_whole_search():
     assert search.best_estimator_.effort == "normal"
     alone = HorizonTreeClassifier(3, ccp_alpha=search.best_alpha_, random_state=0).fit(X, y)
     assert search.best_estimator_.tree_ == alone.tree_
-    assert search.n_fits_ <= 2 * 3 + 1
+    assert search.n_fits_ == 2 * 3 + 1
+
+
+@settings(max_examples=40)
+@given(small_data(max_samples=60), st.integers(1, 4), st.sampled_from([0.0, 0.05, 0.3, 1.0]))
+def test_fitted_prices_lie_between_one_error_and_the_last_split_s(data, n_prices, highest):
+    tree = CARTClassifier(3).fit(*data).tree_
+    n_samples = len(data[1])
+    most = min(float(pruning_path(tree)[-1].alpha), highest * n_samples)
+    errors = np.array(_prices_to_fit(tree, [0.0, highest], n_samples, n_prices)) * n_samples
+    if most <= 1:
+        assert len(errors) == 0
+    else:
+        steps = np.diff(np.log([1.0, *errors, most]))
+        assert len(steps) == n_prices + 1
+        assert steps == pytest.approx(np.log(most) / (n_prices + 1))
 
 
 @pytest.mark.parametrize("cv", [5, "holdout"])

@@ -253,6 +253,8 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         n_fits = (1 if draft is None else _DRAFTS) if self.n_fits == "auto" else int(self.n_fits)
         kind = estimator if draft is None else draft
         first = clone(kind).set_params(ccp_alpha=0.0).fit(X, y)
+        if n_fits == 1:
+            return [first]
         more = _prices_to_fit(first.tree_, alphas, len(y), n_fits - 1)
         return [first, *(clone(kind).set_params(ccp_alpha=a).fit(X, y) for a in more)]
 
