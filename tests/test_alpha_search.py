@@ -202,7 +202,8 @@ def test_wrong_settings_are_refused(options, message):
 @pytest.mark.parametrize(
     ("estimator", "short"),
     [
-        (HorizonTreeClassifier(3), {"effort": "quick"}),
+        (HorizonTreeClassifier(4), {"effort": "quick"}),
+        (HorizonTreeClassifier(3), {"effort": "quick", "horizon": 2}),
         (HorizonTreeClassifier(3, effort="quick"), None),
         (HorizonTreeClassifier(2), None),
         (LSOCTClassifier(3), {"n_starts": 10}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
@@ -142,8 +143,11 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 "y has 1 class; a classifier needs at least 2. Check the target column."
             )
         alphas = self._path(target)
+        draft = estimator._draft()
+        n_fits = (1 if draft is None else _DRAFTS) if self.n_fits == "auto" else int(self.n_fits)
+        model = clone(estimator) if draft is None else draft
         tried = [
-            self._tried(estimator, matrix, target, train, test, alphas)
+            _tried(model, n_fits, matrix, target, train, test, alphas)
             for train, test in self._divisions(matrix, target)
         ]
         test_scores = [division.n_right / division.n_test for division in tried]
@@ -215,49 +219,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             return [(order[n_test:], order[:n_test])]
         return list(check_cv(self.cv, y, classifier=True).split(X, y))
 
-    def _tried(
-        self,
-        estimator: Any,
-        X: NDArray[Any],
-        y: NDArray[Any],
-        train: NDArray[np.intp],
-        test: NDArray[np.intp],
-        alphas: list[float],
-    ) -> _Tried:
-        """Find the best tree for every price on some rows, and look at it on others."""
-        n_prices = len(alphas)
-        if (y[train] == y[train][0]).all():  # one class: a leaf at any price
-            n_right = np.full(n_prices, np.count_nonzero(y[test] == y[train][0]))
-            sizes = np.zeros(n_prices, dtype=np.int64)
-            return _Tried(np.ones(n_prices), n_right, len(test), sizes, 0)
-        fitted = self._fits(estimator, X[train], y[train], alphas)
-        classes = fitted[0].classes_
-        trees = best_trees([model.tree_ for model in fitted], _prices(alphas, len(train)))
-        right_of = {}
-        for tree in {id(tree): tree for tree in trees}.values():
-            labels = classes[tree.predicted_class[tree.apply(X[test])]]
-            right_of[id(tree)] = np.count_nonzero(labels == y[test])
-        return _Tried(
-            train_score=np.array([1 - tree.n_errors / len(train) for tree in trees]),
-            n_right=np.array([right_of[id(tree)] for tree in trees]),
-            n_test=len(test),
-            n_splits=np.array([tree.n_splits for tree in trees]),
-            n_fits=len(fitted),
-        )
-
-    def _fits(
-        self, estimator: Any, X: NDArray[Any], y: NDArray[Any], alphas: list[float]
-    ) -> list[Any]:
-        """Fit without a price, and with a few prices from the path of that tree."""
-        draft = estimator._draft()
-        n_fits = (1 if draft is None else _DRAFTS) if self.n_fits == "auto" else int(self.n_fits)
-        kind = estimator if draft is None else draft
-        first = clone(kind).set_params(ccp_alpha=0.0).fit(X, y)
-        if n_fits == 1:
-            return [first]
-        more = _prices_to_fit(first.tree_, alphas, len(y), n_fits - 1)
-        return [first, *(clone(kind).set_params(ccp_alpha=a).fit(X, y) for a in more)]
-
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predicted class label of each sample."""
         check_is_fitted(self)
@@ -269,6 +230,47 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         check_is_fitted(self)
         shares: NDArray[np.float64] = self.best_estimator_.predict_proba(X)
         return shares
+
+
+def _tried(
+    model: Any,
+    n_fits: int,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    alphas: list[float],
+) -> _Tried:
+    """Find the best tree for every price on some rows, and look at it on others."""
+    classes = np.unique(y[train])
+    if len(classes) == 1:  # a leaf at any price
+        n_right = np.full(len(alphas), np.count_nonzero(y[test] == classes[0]))
+        sizes = np.zeros(len(alphas), dtype=np.int64)
+        return _Tried(np.ones(len(alphas)), n_right, len(test), sizes, 0)
+    fitted = _trees(model, n_fits, X[train], y[train], alphas)
+    best = best_trees(fitted, _prices(alphas, len(train)))
+    facts = {}
+    for tree in {id(tree): tree for tree in best}.values():
+        is_right = classes[tree.predicted_class[tree.apply(X[test])]] == y[test]
+        facts[id(tree)] = tree.n_errors, np.count_nonzero(is_right), tree.n_splits
+    n_errors, n_right, n_splits = np.array([facts[id(tree)] for tree in best]).T
+    return _Tried(1 - n_errors / len(train), n_right, len(test), n_splits, len(fitted))
+
+
+def _trees(
+    model: Any, n_fits: int, X: NDArray[Any], y: NDArray[Any], alphas: list[float]
+) -> list[Tree]:
+    """Fit without a price, and with a few prices from the path of that tree."""
+
+    def fitted(alpha: float) -> Tree:
+        model.ccp_alpha = alpha
+        tree: Tree = model._fit_checked(X, y, time.perf_counter()).tree_
+        return tree
+
+    first = fitted(0.0)
+    if n_fits == 1:
+        return [first]
+    return [first, *map(fitted, _prices_to_fit(first, alphas, len(y), n_fits - 1))]
 
 
 def _best(

@@ -152,6 +152,10 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
                 f"X holds integers beyond {_EXACT:,}, which float64 cannot tell apart; "
                 "subtract an offset or rank the column."
             )
+        return self._fit_checked(matrix, target, started)
+
+    def _fit_checked(self, matrix: NDArray[Any], target: NDArray[Any], started: float) -> Self:
+        """Train the tree on rows that have been checked."""
         self.classes_, labels = np.unique(target, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

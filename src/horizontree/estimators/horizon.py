@@ -123,6 +123,8 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         if self.max_depth <= 2 or self.effort == "quick":  # depth 2 is exact at once
             return None
         draft: Self = clone(self).set_params(effort="quick")
+        if self.max_depth == DEEPEST_HORIZON:  # a proof may take as long as the whole search
+            draft.set_params(horizon=2)
         return draft
 
     def _check_parameters(self) -> None:
