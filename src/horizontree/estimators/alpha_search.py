@@ -66,7 +66,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         Share of the rows that ``"holdout"`` validates with.
     n_fits : "auto" or int, default="auto"
         Fits of the estimator for each division of the rows. ``"auto"`` is 3 short searches
-        where the estimator has one that takes a tenth of the time or less, and 1 otherwise.
+        where the estimator has one, and 1 otherwise.
     random_state : int, RandomState instance or None, default=None
         The seed of the divisions.
 

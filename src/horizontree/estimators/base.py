@@ -111,7 +111,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
             check_integer("n_jobs (None for 1, -1 for all)", self.n_jobs, at_least=-(10**6))
 
     def _draft(self) -> Self | None:
-        """Return the same with a search that takes a tenth of the time or less, if it has one."""
+        """Return the same with a search that takes about a tenth of the time, if it has one."""
         return None
 
     @abstractmethod
