@@ -34,7 +34,7 @@ class Level(NamedTuple):
     squares: np.ndarray  # [node, side]  sum over classes of squared counts
     last_value: np.ndarray  # number of the value last seen in this node
     last_sample: np.ndarray  # sample last seen in this node
-    best_score: np.ndarray  # [node, 2]  criterion, then gini to break ties
+    best_score: np.ndarray  # [node, 2]  criterion, then what breaks ties
     best_feature: np.ndarray
     best_sample: np.ndarray  # the last sample on the left of the best split
     best_n_left: np.ndarray
@@ -83,10 +83,13 @@ def _n_correct(left, total, node):
 
 
 @njit(nogil=True, cache=True)
-def _sweep(order_f, f, code, sorted_code, class_bits, level, criterion, min_samples_leaf):
+def _sweep(
+    order_f, f, code, sorted_code, class_bits, level, criterion, min_samples_leaf, preference
+):
     """Try every split of feature ``f`` at every node of the level.
 
-    Equal scores: the higher gini; equal again: the first feature, the lowest threshold.
+    Equal scores: the higher ``preference[f, last sample on the left]``, or gini where there is
+    no preference; equal again: the first feature, the lowest threshold.
     """
     # unpacked once: a tuple of arrays passed on at every step costs its reference counts
     total, n_samples, left, n_left, squares = level[:5]
@@ -111,11 +114,14 @@ def _sweep(order_f, f, code, sorted_code, class_bits, level, criterion, min_samp
                 score = gini
                 if criterion == MISCLASSIFICATION:
                     score = float(_n_correct(left, total, node))
+                second = gini
+                if preference.shape[0] > 0:
+                    second = preference[f, last_sample[node]]
                 if score > best_score[node, 0] or (
-                    score == best_score[node, 0] and gini > best_score[node, 1]
+                    score == best_score[node, 0] and second > best_score[node, 1]
                 ):
                     best_score[node, 0] = score
-                    best_score[node, 1] = gini
+                    best_score[node, 1] = second
                     best_feature[node] = f
                     best_sample[node] = last_sample[node]
                     best_n_left[node] = below
@@ -245,8 +251,39 @@ def _fill_level(level, child_total, next_of):
 
 
 @njit(nogil=True, cache=True)
-def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion):
+def purity_of_cuts(order, rows, labels, class_counts, out):
+    """Measure how pure the two sides of every cut are: ``out[f, row]``, a cut at that row's value.
+
+    The higher, the lower the gini impurity. A cut at the highest value, which divides nothing,
+    gets 0.
+    """
+    n_features, n = order.shape
+    left = np.empty_like(class_counts)
+    for f in range(n_features):
+        left[:] = 0
+        low = 0
+        high = 0
+        for c in range(class_counts.shape[0]):
+            high += class_counts[c] * class_counts[c]
+        first = 0  # of the samples with this value
+        for j in range(n):
+            c = labels[order[f, j] & SAMPLE]
+            low += 2 * left[c] + 1
+            high -= 2 * (class_counts[c] - left[c]) - 1
+            left[c] += 1
+            if j + 1 == n or order[f, j + 1] & TIED == 0:
+                purity = low / (j + 1) + high / (n - j - 1) if j + 1 < n else 0.0
+                for i in range(first, j + 1):
+                    out[f, rows[order[f, i] & SAMPLE]] = purity
+                first = j + 1
+
+
+@njit(nogil=True, cache=True)
+def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion, preference):
     """Grow a tree level by level.
+
+    Splits with equal scores are compared by ``preference[f, sample]``, the sample being the last
+    one on the left; an array without rows stands for gini.
 
     Returns
     -------
@@ -278,7 +315,10 @@ def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion):
         _fill_level(level, child_total, next_of)
         for f in range(order.shape[0]):
             _rewind(level)
-            _sweep(order[f], f, code, sorted_code, class_bits, level, criterion, min_samples_leaf)
+            _sweep(
+                order[f], f, code, sorted_code, class_bits, level, criterion, min_samples_leaf,
+                preference,
+            )  # fmt: skip
         depth += 1
         nodes = _record_splits(nodes, level, number_of)
         child_total = np.empty((2 * n_nodes, n_classes), np.int64)

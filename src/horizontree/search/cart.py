@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from horizontree.encoding import SampleSet
 from horizontree.search._cart_kernels import (
     CUT_SAMPLE,
@@ -20,6 +23,8 @@ Criterion = Literal["gini", "misclassification"]
 
 _CODES = {"gini": GINI, "misclassification": MISCLASSIFICATION}
 
+_NO_PREFERENCE = np.empty((0, 0))
+
 
 def grow_cart(
     samples: SampleSet,
@@ -27,6 +32,7 @@ def grow_cart(
     max_depth: int | None,
     min_samples_leaf: int = 1,
     criterion: Criterion = "gini",
+    preference: NDArray[np.float64] = _NO_PREFERENCE,
 ) -> Split | None:
     """Grow a tree greedily: at each impure node the best split, until ``max_depth``.
 
@@ -41,6 +47,9 @@ def grow_cart(
     criterion : {"gini", "misclassification"}, default="gini"
         What a split is scored by. With ``"misclassification"`` and ``max_depth=1`` the
         result is the exact best single split.
+    preference : float64 array of shape (n_features, n_samples), optional
+        Of splits with equal scores that is taken whose last sample on the left has the highest;
+        without it the one with the higher gini.
 
     Returns
     -------
@@ -54,6 +63,7 @@ def grow_cart(
         min(max_depth, samples.n_samples) if max_depth is not None else samples.n_samples,
         min_samples_leaf,
         _CODES[criterion],
+        preference,
     )
     nodes: list[Split | None] = [None] * len(grown)
     for node in reversed(range(len(grown))):  # children come after their parent
@@ -65,11 +75,16 @@ def grow_cart(
     return nodes[0]
 
 
-def best_stump(samples: SampleSet, min_samples_leaf: int = 1) -> Split | None:
+def best_stump(
+    samples: SampleSet,
+    min_samples_leaf: int = 1,
+    preference: NDArray[np.float64] = _NO_PREFERENCE,
+) -> Split | None:
     """Return the exact best single split; None when nothing can be split."""
     return grow_cart(
         samples,
         max_depth=1,
         min_samples_leaf=min_samples_leaf,
         criterion="misclassification",
+        preference=preference,
     )

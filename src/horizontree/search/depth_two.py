@@ -41,6 +41,7 @@ _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are 
 _MANY_FEATURES = 12  # from here on
 _MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
 _PAIRS_PER_TASK = LANES
+_MOST_ROOTS = 64  # of equally cheap trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +141,19 @@ class BinnedDepthTwo:
             objective.split_cost, pairs,
         )  # fmt: skip
         return bounds
+
+    def cheapest_roots(self, bins: Bins, objective: Objective) -> list[tuple[int, int]]:
+        """Return feature and samples on the left of all roots as cheap as the best, it first.
+
+        The others follow from the purer to the less pure ones, a few at most.
+        """
+        is_boundary = np.arange(bins.most + 1) < bins.n_bins[:, None]
+        least_side = np.minimum(self.left_of, self.members.shape[1] - self.left_of)
+        is_allowed = is_boundary & (least_side >= max(1, objective.min_samples_leaf))
+        costs = objective.split_cost + self.costs[0].sum(axis=1)
+        f, b = np.nonzero(is_allowed & (costs == self.cost))
+        first = np.argsort(-self.purity[f, b], kind="stable")[:_MOST_ROOTS]
+        return [(int(f[i]), int(self.left_of[f[i], b[i]])) for i in first]
 
 
 def solve_bins(
@@ -251,6 +265,8 @@ class DepthTwo:
         Whether there is such a tree below the limit; otherwise ``cost`` is the limit.
     is_exact : bool
         Whether no tree is cheaper; otherwise it is the best over boundaries of bins.
+    roots : tuple of (feature, n_left)
+        Roots of trees that are as cheap, its own first, where they were asked for and are known.
     """
 
     cost: int
@@ -258,6 +274,7 @@ class DepthTwo:
     n_left: int
     is_found: bool = True
     is_exact: bool = True
+    roots: tuple[tuple[int, int], ...] = ()
 
 
 def solve_depth_two(
@@ -267,6 +284,7 @@ def solve_depth_two(
     below: int | None = None,
     most_bins: int | None = None,
     closes: bool = True,
+    with_ties: bool = False,
     stops: Callable[[], bool] = lambda: False,
     run: Map = map,
     scanner: PairScanner | None = None,
@@ -275,7 +293,7 @@ def solve_depth_two(
 
     Where ``closes`` is false, or ``stops`` says so, the cheapest one over boundaries of bins is
     good enough. The number of bins decides how fast this is, and which of several best trees
-    is taken.
+    is taken. ``with_ties`` asks for the roots of the others among boundaries of bins, too.
     """
     if most_bins is None:
         most_bins = n_bins_for(samples.n_samples, MOST_BINS)
@@ -294,6 +312,9 @@ def solve_depth_two(
         if binned.cost < best.cost:
             n_left = int(bins.left_of[binned.feature, binned.boundary])
             best = DepthTwo(binned.cost, int(columns[binned.feature]), n_left)
+            if with_ties:
+                roots = binned.cheapest_roots(bins, objective)
+                best = replace(best, roots=tuple((int(columns[f]), n) for f, n in roots))
         if binned.bound >= best.cost:
             return best
         if most < most_bins:
@@ -312,7 +333,10 @@ def solve_depth_two(
         bins.is_open, binned.members, binned.starts, binned.found, binned.errors, binned.costs,
         objective.split_cost, objective.min_samples_leaf, best.cost,
     )  # fmt: skip
-    return best if feature < 0 else DepthTwo(cost, int(columns[feature]), n_left)
+    if feature < 0:
+        return best
+    root = int(columns[feature]), n_left
+    return DepthTwo(cost, *root, roots=(root,) if with_ties else ())
 
 
 def _passes(n_features: int, most_bins: int, *, is_limited: bool) -> list[int]:

@@ -43,6 +43,7 @@ from horizontree.search.effort import Effort
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import Split
+from horizontree.search.ties import MOST_CUTS, purest_tree
 from horizontree.search.watch import Watch
 from horizontree.threads import Map
 
@@ -127,6 +128,7 @@ class HorizonSearch:
         self.n_decided = 0
         self._cost = 0  # of the whole tree, as far as it is known
         self._lock = threading.Lock()
+        self._roots: tuple[Root, ...] = ()  # of the optimal trees of depth two that are known
         self._grown: dict[tuple[bytes, bool], Split | None] = {}  # by samples and features
 
     def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
@@ -146,6 +148,8 @@ class HorizonSearch:
             if root.cost > self.bound:  # the time was up
                 self._take(root, self._greedy(samples))
                 self.bound = unavoidable_cost(samples, self.objective)
+            elif self._roots and samples.order.size <= MOST_CUTS:
+                return purest_tree(self._roots, samples, self.objective)
             return root.tree()
         starts = [start] if start is not None else self._first_trees(samples)
         costs = [cost_of(tree, samples, self.objective) for tree in starts]
@@ -302,6 +306,7 @@ class HorizonSearch:
                 self.objective,
                 most_bins=MOST_BINS if is_whole else None,
                 closes=is_whole or self._closes(samples),
+                with_ties=is_whole,
                 stops=self.watch.should_stop,
                 run=run,
                 scanner=self.scanner,
@@ -309,6 +314,7 @@ class HorizonSearch:
             bound = found.cost if found.is_exact else 0
             if found.cost < node.cost:
                 self._take(node, tree_of(found, samples, self.objective))
+                self._roots = found.roots
         elif n_solves != 0:
             bound = self._search_depth_three(node, samples, n_solves, run)
         if node.parent is None and samples is node.samples:
