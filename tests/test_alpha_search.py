@@ -23,7 +23,7 @@ from horizontree import (
     LSOCTClassifier,
     MHDEOCTClassifier,
 )
-from horizontree.estimators.alpha_search import _best, _prices_to_fit
+from horizontree.estimators.alpha_search import _best, _prices_to_fit, _without_luck
 from horizontree.estimators.pruning import best_trees, pruning_path
 from problems import KINDS, make_data, quick, small_data
 
@@ -119,16 +119,42 @@ def test_noise_is_pruned_away():
     assert search.score(test, truth) > untuned.score(test, truth)
 
 
-def test_of_equal_scores_the_smallest_trees_are_taken_and_then_the_price_near_one_error():
-    right = np.array([7, 9, 9, 9, 9, 2])
+def test_of_equal_scores_the_smallest_trees_are_taken_and_then_the_usual_price():
+    right = np.array([7, 9, 9, 9, 9, 2]) / 10
     errors = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 90.0])
     for sizes, best in (
-        ([9, 5, 5, 5, 5, 0], 1),
+        ([9, 5, 5, 5, 5, 0], 2),
         ([9, 5, 5, 3, 3, 0], 3),
         ([9, 5, 4, 3, 2, 0], 4),
     ):
         assert _best(right, np.array(sizes, float), errors) == best
-    assert _best(np.zeros(6, int), np.zeros(6), errors) == 1
+    assert _best(np.zeros(6), np.zeros(6), errors) == 2
+
+
+def test_a_lone_high_score_far_from_the_usual_price_is_luck_unless_it_is_much_higher():
+    errors = np.array([0.0, *np.geomspace(0.5, 50, 20)])
+    sizes = np.linspace(9, 0, 21)
+
+    def chosen(score):
+        return errors[_best(_without_luck(score, errors, 100), sizes, errors)]
+
+    level = np.full(21, 0.7)
+    usual = chosen(level)
+    assert usual == pytest.approx(1.5, abs=0.3)
+    level[17] = 0.75
+    assert chosen(level) == usual
+    level[16:19] = 0.95
+    assert chosen(level) == errors[17]
+
+
+def test_prices_are_compared_by_their_rows_alone_where_that_is_asked_for():
+    X, y = make_data(80, 4, 2, seed=8)
+    alphas = AlphaSearchCV(CARTClassifier(4), random_state=0).fit(X, y).cv_results_["ccp_alpha"]
+    for settings_ in ({"selection": "best"}, {"alphas": alphas}, {"cv": "holdout"}):
+        search = AlphaSearchCV(CARTClassifier(4), random_state=0, **settings_).fit(X, y)
+        results = search.cv_results_
+        assert search.best_score_ == results["mean_test_score"].max()
+        assert np.allclose(results["selection_score"], results["mean_test_score"], atol=0.01)
 
 
 def test_separable_classes_have_one_split_at_any_price():
@@ -149,7 +175,8 @@ def test_the_results_tell_what_was_tried():
     assert (np.diff(results["ccp_alpha"]) > 0).all()
     assert (np.diff(results["mean_n_splits"]) <= 0).all()
     assert (np.diff(results["mean_train_score"]) <= 0).all()
-    assert search.best_score_ == results["mean_test_score"].max()
+    assert search.best_alpha_ == results["ccp_alpha"][results["selection_score"].argmax()]
+    assert search.best_score_ == results["mean_test_score"][results["selection_score"].argmax()]
     assert search.n_fits_ == 4
 
 
@@ -182,6 +209,7 @@ def test_one_seed_one_choice():
         ({"n_alphas": 1}, "n_alphas"),
         ({"n_fits": 0}, "n_fits"),
         ({"n_fits": "some"}, "n_fits"),
+        ({"selection": "luck"}, "selection"),
         ({"cv": 1}, "cv"),
         ({"cv": "halves"}, "cv"),
         ({"estimator": HorizonTreeClassifier(effort="none")}, "effort"),
@@ -228,7 +256,7 @@ def test_the_last_fit_has_the_whole_search():
     assert search.best_estimator_.effort == "normal"
     alone = HorizonTreeClassifier(3, ccp_alpha=search.best_alpha_, random_state=0).fit(X, y)
     assert search.best_estimator_.tree_ == alone.tree_
-    assert search.n_fits_ == 2 * 3 + 1
+    assert search.n_fits_ == 2 * 2 + 1
 
 
 @settings(max_examples=40)

@@ -53,7 +53,7 @@ def test_the_tuned_model_is_saved_with_its_price(noisy, capsys):
     arguments = ("tune", noisy, "--target", "y", "--alphas", "9", "--output", "tuned.json")
     assert main([*arguments, "--quiet"]) == 0
     captured = capsys.readouterr()
-    assert "<- best" in captured.out
+    assert "<- chosen" in captured.out
     assert "model saved to tuned.json" in captured.out
     assert captured.err == ""
     model = load_model("tuned.json")

@@ -102,16 +102,18 @@ def _text(arguments: argparse.Namespace, samples: Samples, search: AlphaSearchCV
                 f"{100 * results['mean_test_score'][i]:.2f} %",
                 f"{100 * results['mean_train_score'][i]:.2f} %",
                 f"{results['mean_n_splits'][i]:.1f}",
-                "<- best" if alpha == search.best_alpha_ else "",
+                "<- chosen" if alpha == search.best_alpha_ else "",
             ]
         )
     model = search.best_estimator_
     tree = model.tree_
+    is_highest = search.best_score_ == results["mean_test_score"].max()
     return "\n".join(
         [
             described(arguments, samples),
             "",
             table(rows),
+            *([] if is_highest else ["(a few more rows right at another price may be luck)"]),
             "",
             f"{arguments.method} with ccp_alpha {search.best_alpha_:.6g} on all rows: depth "
             f"{tree.max_depth}, {plural(tree.n_leaves, 'leaf')}, "

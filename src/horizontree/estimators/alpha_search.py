@@ -27,8 +27,14 @@ from horizontree.estimators.parameters import (
 from horizontree.estimators.pruning import best_trees, pruning_path
 from horizontree.tree import Tree
 
-_DRAFTS = 3
+_DRAFTS = 2
 """Short searches for each division of the rows."""
+
+_USUAL_PRICE = 1.5
+"""In errors: what does best where nothing is known of the data."""
+
+_ROWS_PER_DOUBLING = 2.0
+"""Validation rows that twice or half the price must get right in addition, not to be luck."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +56,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     All prunings of these trees together give the best tree for every price, so a whole path of
     them costs little. Of prices with the same score that of the smallest trees is taken.
 
+
     Parameters
     ----------
     estimator : classifier or None, default=None
@@ -67,6 +74,11 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     n_fits : "auto" or int, default="auto"
         Fits of the estimator for each division of the rows. ``"auto"`` is 3 short searches
         where the estimator has one, and 1 otherwise.
+    selection : {"auto", "best"}, default="auto"
+        How prices are compared. ``"best"``: by their score on validation rows. A few rows more
+        may be luck, so that ``"auto"``, with folds and a path that was not given, smooths the
+        scores over half to double the price, and asks two rows more for every doubling between a
+        price and one and a half errors, which does best where nothing is known of the data.
     random_state : int, RandomState instance or None, default=None
         The seed of the divisions.
 
@@ -80,7 +92,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         The estimator, fitted on all rows with the chosen price.
     cv_results_ : dict of arrays
         For each price: ``ccp_alpha``, ``mean_test_score``, ``std_test_score``,
-        ``mean_train_score`` and ``mean_n_splits``.
+        ``mean_train_score``, ``mean_n_splits`` and ``selection_score``, by which it was chosen.
     n_fits_ : int
         Fits of the estimator, the last one included.
     classes_ : ndarray of shape (n_classes,)
@@ -109,6 +121,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         cv: Any = 5,
         validation_fraction: float = 1 / 3,
         n_fits: int | str = "auto",
+        selection: str = "auto",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -117,6 +130,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.cv = cv
         self.validation_fraction = validation_fraction
         self.n_fits = n_fits
+        self.selection = selection
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -153,13 +167,18 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         test_scores = [division.n_right / division.n_test for division in tried]
         mean, sizes = np.mean(test_scores, axis=0), np.mean([d.n_splits for d in tried], axis=0)
         n_errors = np.array(alphas) * len(target)
-        best = _best(np.sum([d.n_right for d in tried], axis=0), sizes, n_errors)
+        n_tested = sum(division.n_test for division in tried)
+        score = np.sum([division.n_right for division in tried], axis=0) / n_tested
+        if self.selection == "auto" and self.alphas is None and len(tried) > 1:
+            score = _without_luck(score, n_errors, len(target))
+        best = _best(score, sizes, n_errors)
         self.cv_results_ = {
             "ccp_alpha": np.array(alphas),
             "mean_test_score": mean,
             "std_test_score": np.std(test_scores, axis=0),
             "mean_train_score": np.mean([division.train_score for division in tried], axis=0),
             "mean_n_splits": sizes,
+            "selection_score": score,
         }
         self.best_alpha_ = float(alphas[best])
         self.best_score_ = float(mean[best])
@@ -172,6 +191,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         check_integer("n_alphas", self.n_alphas, at_least=2)
         if self.n_fits != "auto":
             check_integer("n_fits", self.n_fits, at_least=1)
+        check_choice("selection", self.selection, ("auto", "best"))
         check_real("validation_fraction", self.validation_fraction, above=0.0, at_most=0.9)
         estimator = HorizonTreeClassifier() if self.estimator is None else self.estimator
         if not isinstance(estimator, BaseTreeClassifier) or "ccp_alpha" not in (
@@ -273,17 +293,33 @@ def _trees(
     return [first, *map(fitted, _prices_to_fit(first, alphas, len(y), n_fits - 1))]
 
 
+def _without_luck(
+    score: NDArray[np.float64], n_errors: NDArray[np.float64], n_samples: int
+) -> NDArray[np.float64]:
+    """Smooth the scores of prices over one doubling, and take some off those of unusual prices."""
+    doublings = _doublings(n_errors)
+    weight = np.maximum(0, 1 - np.abs(doublings[:, None] - doublings))
+    smoothed = weight @ score / weight.sum(axis=1)
+    steady: NDArray[np.float64] = smoothed - _ROWS_PER_DOUBLING / n_samples * np.abs(doublings)
+    return steady
+
+
+def _doublings(n_errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many doublings above the usual price each is; one of no errors is not far."""
+    return np.log2((n_errors + 0.5) / (_USUAL_PRICE + 0.5))
+
+
 def _best(
-    n_right: NDArray[np.int64], sizes: NDArray[np.float64], n_errors: NDArray[np.float64]
+    score: NDArray[np.float64], sizes: NDArray[np.float64], n_errors: NDArray[np.float64]
 ) -> int:
-    """Choose a price: right most often, then with the smallest trees, then near one error.
+    """Choose a price: the highest score, then the smallest trees, then near the usual price.
 
     Prices with the same trees say nothing about the prices between them. The fit on all rows may
-    find another tree at the highest of them; near one error, which does best where nothing is
-    known of the data, it is the most likely to find such a tree again.
+    find another tree at the highest of them; near the usual price it is the most likely to find
+    such a tree again.
     """
-    distance = np.abs(np.log2((n_errors + 0.5) / 1.5))
-    return int(np.lexsort((distance, np.round(sizes, 9), -n_right))[0])
+    distance = np.abs(_doublings(n_errors))
+    return int(np.lexsort((distance, np.round(sizes, 9), -np.round(score, 12)))[0])
 
 
 def _prices_to_fit(tree: Tree, alphas: list[float], n_samples: int, n_prices: int) -> list[float]:
