@@ -1,8 +1,6 @@
-"""Of equally cheap trees of depth two: which are known, and which one is taken."""
+"""Of equally cheap trees: which are known, and which one is taken."""
 
 from __future__ import annotations
-
-from itertools import product
 
 import numpy as np
 import pytest
@@ -13,11 +11,12 @@ from horizontree import HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import horizon
-from horizontree.search._cart_kernels import purity_of_cuts
+from horizontree.search._cart_kernels import add_purity_of_cuts
+from horizontree.search.cart import grow_cart
 from horizontree.search.depth_two import MOST_BINS, solve_depth_two
 from horizontree.search.repair import cost_of
-from horizontree.search.splits import Split
-from horizontree.search.ties import purest_tree
+from horizontree.search.splits import Split, build_tree
+from horizontree.search.ties import Settling
 from problems import make_data, small_data
 
 OBJECTIVES = st.builds(
@@ -25,12 +24,12 @@ OBJECTIVES = st.builds(
 )
 
 
-def naive_purity(X, y, split):
-    """How well one split divides all rows; 0 where there is none."""
+def naive_purity(X, y, rows, split):
+    """How well one split divides some rows; 0 where there is none."""
     if split is None:
         return 0.0
-    goes_left = X[:, split.feature] <= split.cut
-    squares = [int((np.bincount(y[side]) ** 2).sum()) for side in (goes_left, ~goes_left)]
+    goes_left = X[rows, split.feature] <= split.cut
+    squares = [int((np.bincount(y[rows][side]) ** 2).sum()) for side in (goes_left, ~goes_left)]
     return squares[0] / int(goes_left.sum()) + squares[1] / int((~goes_left).sum())
 
 
@@ -54,54 +53,97 @@ def paying_last_splits(samples, objective):
     return (best, costs[best]) if best < leaf else (leaf, [None])
 
 
-def equal_trees(samples, objective):
-    """All of the cheapest trees of depth two that split at their root."""
-    trees = {}
+def cheapest_roots(samples, objective):
+    """The least cost of a tree of depth two with a split at its root, and all such roots."""
+    costs = {}
     for root, sides in all_splits(samples):
-        if min(side.n_samples for side in sides) < objective.min_samples_leaf:
-            continue
-        found = [paying_last_splits(side, objective) for side in sides]
-        cost = objective.split_cost + sum(cost for cost, _ in found)
-        for left, right in product(*(splits for _, splits in found)):
-            trees.setdefault(cost, []).append(Split(root.feature, root.cut, left, right))
-    return trees[min(trees)] if trees else []
+        if min(side.n_samples for side in sides) >= objective.min_samples_leaf:
+            below = sum(paying_last_splits(side, objective)[0] for side in sides)
+            costs.setdefault(objective.split_cost + below, []).append(root)
+    return min(costs), costs[min(costs)]
+
+
+def known_roots(samples, objective):
+    found = solve_depth_two(samples, objective, most_bins=MOST_BINS, with_ties=True)
+    roots = [(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in found.roots]
+    return found.cost, [Split(*root) for root in roots]
 
 
 @pytest.mark.nojit
 @given(small_data(max_samples=14, max_features=3), OBJECTIVES)
-def test_of_all_cheapest_trees_the_purest_over_all_rows_is_taken(data, objective):
+def test_all_roots_of_the_cheapest_trees_are_known_where_each_value_is_a_bin(data, objective):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
     found = solve_depth_two(samples, objective, most_bins=MOST_BINS, with_ties=True)
     if found.feature < 0:
         assert found.roots == ()
         return
+    assert found.roots[0] == (found.feature, found.n_left)
+    cost, roots = known_roots(samples, objective)
+    naive_cost, naive_roots = cheapest_roots(samples, objective)
+    assert cost == naive_cost
+    assert {(root.feature, root.cut) for root in roots} == {
+        (root.feature, root.cut) for root in naive_roots
+    }
+
+
+@pytest.mark.nojit
+@given(small_data(max_samples=14, max_features=3), OBJECTIVES)
+def test_the_splits_of_the_tree_taken_are_the_purest_of_the_cheapest(data, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    cost, roots = known_roots(samples, objective)
+    if len(roots) == 0:
+        return
+    taken = Settling(objective, lambda _: (cost, roots)).settled(roots[0], samples, 2)
+    assert cost_of(taken, samples, objective) == cost
+
+    def last_split(side):
+        """The purest of the cheapest, over its own rows and all (equal: the first)."""
+        _, splits = paying_last_splits(side, objective)
+        return max(
+            splits,
+            key=lambda s: naive_purity(X, y, samples.rows, s) + naive_purity(X, y, side.rows, s),
+        )
+
+    trees = []
+    for root in roots:
+        sides = map(last_split, samples.divide(root.feature, root.cut))
+        trees.append(Split(root.feature, root.cut, *sides))
 
     def purity(tree):
-        below = (naive_purity(X, y, side) for side in (tree.left, tree.right))
-        return naive_purity(X, y, tree) + sum(below)
+        below = (naive_purity(X, y, samples.rows, side) for side in (tree.left, tree.right))
+        return naive_purity(X, y, samples.rows, tree) + sum(below)
 
-    trees = equal_trees(samples, objective)
-    places = [(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in found.roots]
-    assert set(places) == {(tree.feature, tree.cut) for tree in trees}
-    assert found.roots[0] == (found.feature, found.n_left)
-    taken = purest_tree(found.roots, samples, objective)
-    assert cost_of(taken, samples, objective) == found.cost
     assert purity(taken) == max(map(purity, trees))
 
 
 @pytest.mark.nojit
 @given(small_data())
-def test_purity_is_that_of_dividing_all_rows_at_each_value(data):
+def test_purity_is_that_of_dividing_the_samples_at_each_value(data):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
-    purity = np.empty(samples.order.shape)
-    purity_of_cuts(samples.order, samples.rows, samples.labels, samples.class_counts, purity)
+    purity = np.ones(samples.order.shape)
+    add_purity_of_cuts(samples.order, samples.labels, samples.class_counts, purity)
     for f, column in enumerate(samples.features):
-        for row, value in enumerate(X[:, column]):
+        for sample, value in enumerate(X[samples.rows, column]):
+            split = Split(int(column), float(value))
             is_highest = value == X[:, column].max()
-            naive = 0.0 if is_highest else naive_purity(X, y, Split(int(column), float(value)))
-            assert purity[f, row] == naive
+            naive = 0.0 if is_highest else naive_purity(X, y, samples.rows, split)
+            assert purity[f, sample] == 1 + naive
+
+
+@given(small_data(max_samples=40), OBJECTIVES, st.integers(1, 4))
+def test_a_settled_tree_is_not_dearer_and_not_deeper(data, objective, depth):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    tree = grow_cart(samples, max_depth=depth, min_samples_leaf=objective.min_samples_leaf)
+    settling = Settling(objective, lambda part: known_roots(part, objective))
+    settled = settling.settled(tree, samples, depth)
+    assert cost_of(settled, samples, objective) <= cost_of(tree, samples, objective)
+    finished = build_tree(settled, X, y, samples.n_classes, objective)
+    assert finished.max_depth <= depth
+    assert settling.settled(settled, samples, depth) == settled
 
 
 def test_a_last_split_that_divides_all_rows_well_is_preferred():
@@ -112,17 +154,17 @@ def test_a_last_split_that_divides_all_rows_well_is_preferred():
          [1, 1, 1]], dtype=float,
     )  # fmt: skip
     y = np.array([0, 0, 0, 0, 1, 0, 0, 1, 1])
-    one_root = [(0, 5)]
     samples = rank_samples(X, y, 2)
-    tree = purest_tree(one_root, samples, Objective(1, 1))
+    settling = Settling(Objective(1, 1), lambda _: (0, [Split(0, 0.0)]))
+    tree = settling.settled(Split(0, 0.0), samples, 2)
     assert tree.right == Split(2, 0.0)
 
 
-def test_problems_too_large_for_the_table_keep_the_first_of_the_cheapest(monkeypatch):
+@pytest.mark.parametrize("depth", [2, 3])
+def test_problems_too_large_for_the_table_keep_the_first_of_the_cheapest(monkeypatch, depth):
     X, y = make_data(60, 3, n_values=3, seed=3)
+    settled = HorizonTreeClassifier(max_depth=depth).fit(X, y)
     monkeypatch.setattr(horizon, "MOST_CUTS", 0)
-    first = HorizonTreeClassifier(max_depth=2).fit(X, y)
-    monkeypatch.undo()
-    purest = HorizonTreeClassifier(max_depth=2).fit(X, y)
-    assert (first.n_errors_, first.tree_.n_splits) == (purest.n_errors_, purest.tree_.n_splits)
-    assert first.status_ == purest.status_ == "optimal"
+    first = HorizonTreeClassifier(max_depth=depth).fit(X, y)
+    assert (first.n_errors_, first.tree_.n_splits) == (settled.n_errors_, settled.tree_.n_splits)
+    assert first.status_ == settled.status_

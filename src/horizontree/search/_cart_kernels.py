@@ -251,11 +251,10 @@ def _fill_level(level, child_total, next_of):
 
 
 @njit(nogil=True, cache=True)
-def purity_of_cuts(order, rows, labels, class_counts, out):
-    """Measure how pure the two sides of every cut are: ``out[f, row]``, a cut at that row's value.
+def add_purity_of_cuts(order, labels, class_counts, out):
+    """Add to ``out[f, sample]`` how pure the two sides of a cut at the sample's value are.
 
-    The higher, the lower the gini impurity. A cut at the highest value, which divides nothing,
-    gets 0.
+    The purer, the lower their gini impurity. A cut at the highest value divides nothing: 0.
     """
     n_features, n = order.shape
     left = np.empty_like(class_counts)
@@ -274,7 +273,7 @@ def purity_of_cuts(order, rows, labels, class_counts, out):
             if j + 1 == n or order[f, j + 1] & TIED == 0:
                 purity = low / (j + 1) + high / (n - j - 1) if j + 1 < n else 0.0
                 for i in range(first, j + 1):
-                    out[f, rows[order[f, i] & SAMPLE]] = purity
+                    out[f, order[f, i] & SAMPLE] += purity
                 first = j + 1
 
 

@@ -34,6 +34,7 @@ from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import (
     MOST_BINS,
+    DepthTwo,
     grow_by_twos,
     grow_depth_two,
     solve_depth_two,
@@ -43,12 +44,13 @@ from horizontree.search.effort import Effort
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import Split
-from horizontree.search.ties import MOST_CUTS, purest_tree
+from horizontree.search.ties import MOST_CUTS, Settling
 from horizontree.search.watch import Watch
 from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
+_SETTLED_DEPTH = 3  # up to here ties are settled in the end; they tell nothing in deeper trees
 _MOST_PASSES = 20  # of repair over a whole tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
@@ -128,7 +130,7 @@ class HorizonSearch:
         self.n_decided = 0
         self._cost = 0  # of the whole tree, as far as it is known
         self._lock = threading.Lock()
-        self._roots: tuple[Root, ...] = ()  # of the optimal trees of depth two that are known
+        self._found_two: DepthTwo | None = None  # for all samples
         self._grown: dict[tuple[bytes, bool], Split | None] = {}  # by samples and features
 
     def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
@@ -148,9 +150,8 @@ class HorizonSearch:
             if root.cost > self.bound:  # the time was up
                 self._take(root, self._greedy(samples))
                 self.bound = unavoidable_cost(samples, self.objective)
-            elif self._roots and samples.order.size <= MOST_CUTS:
-                return purest_tree(self._roots, samples, self.objective)
-            return root.tree()
+                return root.tree()
+            return self._settled(root.tree(), samples)
         starts = [start] if start is not None else self._first_trees(samples)
         costs = [cost_of(tree, samples, self.objective) for tree in starts]
         cost = min(costs)
@@ -160,12 +161,12 @@ class HorizonSearch:
         self._report("nodes, depth 0", 0, 1, cost)
         self._grow(root, self.run)
         if root.cost == self.bound:
-            return root.tree()
+            return self._settled(root.tree(), samples)
         if self.max_depth > self.horizon:
             self._repair(root)
         if self.watch.should_stop():
             return root.tree()
-        tree = self._finished(root.tree(), samples)
+        tree = self._settled(self._finished(root.tree(), samples), samples)
         if samples.n_samples <= self.effort.most_rows:
             tree = self._perturbed(tree, samples)
         return tree
@@ -283,6 +284,27 @@ class HorizonSearch:
             self._grown[key] = tree
         return self._grown[key]
 
+    # --------------------------------------------------------------------------- ties
+
+    def _settled(self, tree: Split | None, samples: SampleSet) -> Split | None:
+        """Take another of equally cheap trees, where there are few levels."""
+        if self.max_depth > _SETTLED_DEPTH or samples.order.size > MOST_CUTS:
+            return tree
+        return Settling(self.objective, self._roots_of_two).settled(tree, samples, self.max_depth)
+
+    def _roots_of_two(self, samples: SampleSet) -> tuple[int, list[Split]]:
+        """Return the cost of the best tree of depth two, and the roots of all that are as cheap."""
+        found = self._found_two
+        if found is None:
+            samples = narrowed(samples, self.effort)
+            closes = self._closes(samples)
+            found = solve_depth_two(
+                samples, self.objective, most_bins=MOST_BINS, closes=closes, with_ties=True,
+                scanner=self.scanner,
+            )  # fmt: skip
+        roots = [(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in found.roots]
+        return found.cost, [Split(column, cut) for column, cut in roots]
+
     # ------------------------------------------------------------------------- blocks
 
     def _n_solves(self, node: _Node) -> int | None:
@@ -312,9 +334,10 @@ class HorizonSearch:
                 scanner=self.scanner,
             )
             bound = found.cost if found.is_exact else 0
+            if is_whole:
+                self._found_two = found
             if found.cost < node.cost:
                 self._take(node, tree_of(found, samples, self.objective))
-                self._roots = found.roots
         elif n_solves != 0:
             bound = self._search_depth_three(node, samples, n_solves, run)
         if node.parent is None and samples is node.samples:

@@ -1,76 +1,97 @@
-"""Of equally cheap trees of depth two the one whose splits say most about all samples.
+"""Of equally cheap trees the one whose last splits say most about the nodes above them, too.
 
 A last split is chosen among the samples of its node, where often several get as many right, some
-of them by chance. One that by itself also divides all samples well is less likely to be one of
-those.
+of them by chance. One that also divides the samples of the nodes above well is less likely to be
+one of those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from horizontree.encoding import SAMPLE, SampleSet
 from horizontree.objective import Objective
-from horizontree.search._cart_kernels import purity_of_cuts
+from horizontree.search._cart_kernels import add_purity_of_cuts
 from horizontree.search.cart import best_stump
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import Split
 
 MOST_CUTS = 1 << 23
-"""Samples times features, beyond which ties are rare and their table would be large."""
+"""Samples times features, beyond which ties are rare and the table of cuts would be large."""
 
 
-def purest_tree(
-    roots: Sequence[tuple[int, int]], samples: SampleSet, objective: Objective
-) -> Split:
-    """Return the tree of depth two with the purest splits over all samples.
+@dataclass(frozen=True, eq=False)
+class Settling:
+    """Settles the last two levels of a tree among equally cheap ones.
 
     Parameters
     ----------
-    roots : sequence of (feature, n_left)
-        Roots of equally cheap trees.
-    samples : SampleSet
-        All rows.
     objective : Objective
         What is minimised.
-
-    Returns
-    -------
-    Split
-        The tree whose splits, each by itself, divide all samples best in sum (equal: the first),
-        without splits that do not pay.
+    roots_of_two : callable
+        Gives for some samples the least cost of a tree of depth two that is known, and the roots
+        of all such trees that are known to cost that; none when that is a leaf.
     """
-    purity = np.empty(samples.order.shape)
-    purity_of_cuts(samples.order, samples.rows, samples.labels, samples.class_counts, purity)
-    last_split = partial(_last_split, everyone=samples, purity=purity, objective=objective)
-    trees = []
-    for feature, n_left in roots:
-        cut = samples.value_at(feature, n_left - 1)
-        sides = map(last_split, samples.split(feature, n_left))
-        trees.append(Split(int(samples.features[feature]), cut, *sides))
-    return max(trees, key=partial(_purity_of, samples=samples, purity=purity))
 
+    objective: Objective
+    roots_of_two: Callable[[SampleSet], tuple[int, list[Split]]]
 
-def _last_split(
-    side: SampleSet, everyone: SampleSet, purity: NDArray[np.float64], objective: Objective
-) -> Split | None:
-    """Return the cheapest single split, of several the purest over all; None if it does not pay."""
-    places = np.searchsorted(everyone.features, side.features)
-    preference = purity[places[:, None], side.rows]
-    stump = best_stump(side, objective.min_samples_leaf, preference)
-    pays = cost_of(stump, side, objective) < objective.leaf_cost(side.class_counts)
-    return stump if pays else None
+    def settled(self, tree: Split | None, samples: SampleSet, depth: int) -> Split | None:
+        """Return a tree of at most ``depth`` levels that is not dearer."""
+        return self._settled(tree, samples, depth, np.zeros(samples.order.shape))
+
+    def _settled(
+        self, tree: Split | None, samples: SampleSet, depth: int, above: NDArray[np.float64]
+    ) -> Split | None:
+        """Settle a subtree; ``above`` is the purity of its cuts, summed over the nodes above."""
+        if samples.is_pure or samples.n_features == 0:
+            return None
+        purity = above.copy()
+        add_purity_of_cuts(samples.order, samples.labels, samples.class_counts, purity)
+        if depth == 1:
+            return self._last_split(samples, purity)
+        trees = [] if tree is None else [tree]
+        if depth == 2:
+            cost, roots = self.roots_of_two(samples)
+            if cost <= cost_of(tree, samples, self.objective):
+                trees = roots
+        settled = [self._with_settled_sides(root, samples, depth, purity) for root in trees]
+        if len(settled) > 1:  # equal purity: the first
+            return max(settled, key=lambda tree: _purity_of(tree, samples, purity))
+        return settled[0] if settled else None
+
+    def _with_settled_sides(
+        self, root: Split, samples: SampleSet, depth: int, purity: NDArray[np.float64]
+    ) -> Split | None:
+        goes_left = samples.X[samples.rows, root.feature] <= root.cut
+        below = []
+        parts = zip(samples.divide(root.feature, root.cut), (goes_left, ~goes_left), strict=True)
+        for (side, is_here), tree in zip(parts, (root.left, root.right), strict=True):
+            if side.n_samples == 0:  # an idle split
+                return root
+            places = np.searchsorted(samples.features, side.features)
+            above = purity[places[:, None], np.flatnonzero(is_here)]
+            below.append(self._settled(tree, side, depth - 1, above))
+        if below == [None, None]:
+            return self._last_split(samples, purity)
+        return replace(root, left=below[0], right=below[1])
+
+    def _last_split(self, samples: SampleSet, purity: NDArray[np.float64]) -> Split | None:
+        """Return the cheapest single split, of several the purest; None if none pays."""
+        stump = best_stump(samples, self.objective.min_samples_leaf, purity)
+        leaf = self.objective.leaf_cost(samples.class_counts)
+        return stump if cost_of(stump, samples, self.objective) < leaf else None
 
 
 def _purity_of(tree: Split | None, samples: SampleSet, purity: NDArray[np.float64]) -> float:
-    """Sum up how well the splits of a tree divide all samples."""
+    """Sum up how well the splits of a tree divide some samples, each by itself."""
     if tree is None:
         return 0.0
     feature = int(np.searchsorted(samples.features, tree.feature))
     last = samples.order[feature, samples.n_left_of_cut(feature, tree.cut) - 1] & SAMPLE
     below = (_purity_of(side, samples, purity) for side in (tree.left, tree.right))
-    return float(purity[feature, samples.rows[last]]) + sum(below)
+    return float(purity[feature, last]) + sum(below)
