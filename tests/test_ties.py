@@ -160,7 +160,7 @@ def test_a_last_split_that_divides_all_rows_well_is_preferred():
     assert tree.right == Split(2, 0.0)
 
 
-@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("depth", [2, 3, 4])
 def test_problems_too_large_for_the_table_keep_the_first_of_the_cheapest(monkeypatch, depth):
     X, y = make_data(60, 3, n_values=3, seed=3)
     settled = HorizonTreeClassifier(max_depth=depth).fit(X, y)

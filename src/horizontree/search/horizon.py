@@ -50,7 +50,6 @@ from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
-_SETTLED_DEPTH = 3  # up to here ties are settled in the end; they tell nothing in deeper trees
 _MOST_PASSES = 20  # of repair over a whole tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
@@ -166,10 +165,10 @@ class HorizonSearch:
             self._repair(root)
         if self.watch.should_stop():
             return root.tree()
-        tree = self._settled(self._finished(root.tree(), samples), samples)
+        tree = self._finished(root.tree(), samples)
         if samples.n_samples <= self.effort.most_rows:
             tree = self._perturbed(tree, samples)
-        return tree
+        return self._settled(tree, samples)
 
     def _report(self, what: str, done: int, total: int, cost: int) -> None:
         self.watch.report(what, done, total, cost, self.bound)
@@ -287,8 +286,8 @@ class HorizonSearch:
     # --------------------------------------------------------------------------- ties
 
     def _settled(self, tree: Split | None, samples: SampleSet) -> Split | None:
-        """Take another of equally cheap trees, where there are few levels."""
-        if self.max_depth > _SETTLED_DEPTH or samples.order.size > MOST_CUTS:
+        """Settle ties in the last two levels, unless there are very many cuts to choose from."""
+        if samples.order.size > MOST_CUTS:
             return tree
         return Settling(self.objective, self._roots_of_two).settled(tree, samples, self.max_depth)
 
