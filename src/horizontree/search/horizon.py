@@ -299,9 +299,8 @@ class HorizonSearch:
             samples = narrowed(samples, self.effort)
             closes = self._closes(samples)
             found = solve_depth_two(
-                samples, self.objective, most_bins=MOST_BINS, closes=closes, with_ties=True,
-                scanner=self.scanner,
-            )  # fmt: skip
+                samples, self.objective, most_bins=MOST_BINS, closes=closes, with_ties=True
+            )
         roots = [(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in found.roots]
         return found.cost, [Split(column, cut) for column, cut in roots]
 
