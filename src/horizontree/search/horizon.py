@@ -10,8 +10,8 @@ cheapest stays::
 Nodes with as many levels left as the horizon has, three or two, are the *blocks* that a tree
 ends in: three levels are searched with bounds, two exactly. Repair then goes to the nodes with the
 most errors below them, and tries the next of their candidates, or a longer search of a block.
-With effort left, parts of the finished tree are built anew from random splits. In the end ties in the
-last two levels are settled.
+With effort left, parts of the finished tree are built anew from random splits. In the end ties in
+the last two levels are settled.
 
 Everything is counted in work, never in seconds, and nothing depends on the number of threads.
 """
