@@ -257,6 +257,7 @@ def test_the_last_fit_has_the_whole_search():
     alone = HorizonTreeClassifier(3, ccp_alpha=search.best_alpha_, random_state=0).fit(X, y)
     assert search.best_estimator_.tree_ == alone.tree_
     assert search.n_fits_ == 2 * 2 + 1
+    assert search.fit(X[:119], y[:119]).n_fits_ == 2 * 1 + 1
 
 
 @settings(max_examples=40)

@@ -30,6 +30,9 @@ from horizontree.tree import Tree
 _DRAFTS = 2
 """Short searches for each division of the rows."""
 
+_FEW_ROWS = 120
+"""Below it one: a fit takes milliseconds, and a short search not much less."""
+
 _USUAL_PRICE = 1.5
 """In errors: what does best where nothing is known of the data."""
 
@@ -158,10 +161,12 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             )
         alphas = self._path(target)
         draft = estimator._draft()
-        n_fits = (1 if draft is None else _DRAFTS) if self.n_fits == "auto" else int(self.n_fits)
+        n_fits = self.n_fits
+        if n_fits == "auto":
+            n_fits = 1 if draft is None or len(target) < _FEW_ROWS else _DRAFTS
         model = clone(estimator) if draft is None else draft
         tried = [
-            _tried(model, n_fits, matrix, target, train, test, alphas)
+            _tried(model, int(n_fits), matrix, target, train, test, alphas)
             for train, test in self._divisions(matrix, target)
         ]
         test_scores = [division.n_right / division.n_test for division in tried]

@@ -150,7 +150,6 @@ class HorizonSearch:
             if root.cost > self.bound:  # the time was up
                 self._take(root, self._greedy(samples))
                 self.bound = unavoidable_cost(samples, self.objective)
-                return root.tree()
             return self._settled(root.tree(), samples)
         starts = [start] if start is not None else self._first_trees(samples)
         costs = [cost_of(tree, samples, self.objective) for tree in starts]
@@ -288,7 +287,7 @@ class HorizonSearch:
 
     def _settled(self, tree: Split | None, samples: SampleSet) -> Split | None:
         """Settle ties in the last two levels, unless there are very many cuts to choose from."""
-        if samples.order.size > MOST_CUTS:
+        if not _has_few_cuts(samples):
             return tree
         return Settling(self.objective, self._roots_of_two).settled(tree, samples, self.max_depth)
 
@@ -333,10 +332,16 @@ class HorizonSearch:
                 scanner=self.scanner,
             )
             bound = found.cost if found.is_exact else 0
-            if is_whole:
-                self._found_two = found
             if found.cost < node.cost:
-                self._take(node, tree_of(found, samples, self.objective))
+                if is_whole and _has_few_cuts(samples):  # it gets its sides when ties are settled
+                    self._found_two = found
+                    cut = samples.value_at(found.feature, found.n_left - 1)
+                    node.cost, node.block = (
+                        found.cost,
+                        Split(int(samples.features[found.feature]), cut),
+                    )
+                else:
+                    self._take(node, tree_of(found, samples, self.objective))
         elif n_solves != 0:
             bound = self._search_depth_three(node, samples, n_solves, run)
         if node.parent is None and samples is node.samples:
@@ -469,6 +474,11 @@ class HorizonSearch:
             elif child.cost > 0 and child.samples.n_features > 0:
                 self._solve_block(child, self.effort.n_block_solves, run)
         _add_up(node, self.objective)
+
+
+def _has_few_cuts(samples: SampleSet) -> bool:
+    """Return whether ties are settled among the cuts of these samples."""
+    return samples.order.size <= MOST_CUTS
 
 
 def _tree_of(trial: Trial, samples: SampleSet) -> Split:

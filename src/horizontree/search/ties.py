@@ -45,12 +45,15 @@ class Settling:
         return self._settled(tree, samples, depth, np.zeros(samples.order.shape))
 
     def _settled(
-        self, tree: Split | None, samples: SampleSet, depth: int, above: NDArray[np.float64]
+        self, tree: Split | None, samples: SampleSet, depth: int, purity: NDArray[np.float64]
     ) -> Split | None:
-        """Settle a subtree; ``above`` is the purity of its cuts, summed over the nodes above."""
+        """Settle a subtree.
+
+        ``purity[f, sample]``, of a cut at the sample's value, is summed over the nodes above; that
+        of this node is added.
+        """
         if samples.is_pure or samples.n_features == 0:
             return None
-        purity = above.copy()
         add_purity_of_cuts(samples.order, samples.labels, samples.class_counts, purity)
         if depth == 1:
             return self._last_split(samples, purity)
