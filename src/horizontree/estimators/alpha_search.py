@@ -59,7 +59,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     All prunings of these trees together give the best tree for every price, so a whole path of
     them costs little. Of prices with the same score that of the smallest trees is taken.
 
-
     Parameters
     ----------
     estimator : classifier or None, default=None
@@ -75,8 +74,8 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     validation_fraction : float, default=1/3
         Share of the rows that ``"holdout"`` validates with.
     n_fits : "auto" or int, default="auto"
-        Fits of the estimator for each division of the rows. ``"auto"`` is 3 short searches
-        where the estimator has one, and 1 otherwise.
+        Fits of the estimator for each division of the rows. ``"auto"`` is 2 short searches
+        where the estimator has one (1 below 120 rows), and 1 otherwise.
     selection : {"auto", "best"}, default="auto"
         How prices are compared. ``"best"``: by their score on validation rows. A few rows more
         may be luck, so that ``"auto"``, with folds and a path that was not given, smooths the

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 
@@ -52,6 +52,7 @@ from horizontree.threads import Map
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
 _MOST_PASSES = 20  # of repair over a whole tree
+_NEVER = 1 << 62  # dearer than any tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
 
@@ -150,6 +151,7 @@ class HorizonSearch:
             if root.cost > self.bound:  # the time was up
                 self._take(root, self._greedy(samples))
                 self.bound = unavoidable_cost(samples, self.objective)
+                return root.tree()
             return self._settled(root.tree(), samples)
         starts = [start] if start is not None else self._first_trees(samples)
         costs = [cost_of(tree, samples, self.objective) for tree in starts]
@@ -287,21 +289,30 @@ class HorizonSearch:
 
     def _settled(self, tree: Split | None, samples: SampleSet) -> Split | None:
         """Settle ties in the last two levels, unless there are very many cuts to choose from."""
-        if not _has_few_cuts(samples):
+        if not _has_few_cuts(samples) or (self._found_two is None and self.watch.should_stop()):
             return tree
         return Settling(self.objective, self._roots_of_two).settled(tree, samples, self.max_depth)
 
     def _roots_of_two(self, samples: SampleSet) -> tuple[int, list[Split]]:
-        """Return the cost of the best tree of depth two, and the roots of all that are as cheap."""
+        """Return the cost of the best tree of depth two, and roots of trees that are as cheap.
+
+        They are those that the pass over bins knows that found it. Where it would be the best
+        over bins only, or the time is up, there are none: any other tree is cheaper.
+        """
         found = self._found_two
         if found is None:
+            if not self._closes(samples) or self.watch.should_stop():
+                return _NEVER, []
             samples = narrowed(samples, self.effort)
-            closes = self._closes(samples)
             found = solve_depth_two(
-                samples, self.objective, most_bins=MOST_BINS, closes=closes, with_ties=True
+                samples,
+                self.objective,
+                most_bins=MOST_BINS,
+                with_ties=True,
+                stops=self.watch.should_stop,
+                run=self.run,
             )
-        roots = [(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in found.roots]
-        return found.cost, [Split(column, cut) for column, cut in roots]
+        return found.cost, [_root_split(samples, root) for root in found.roots]
 
     # ------------------------------------------------------------------------- blocks
 
@@ -332,14 +343,12 @@ class HorizonSearch:
                 scanner=self.scanner,
             )
             bound = found.cost if found.is_exact else 0
+            is_settled_later = is_whole and found.is_exact and _has_few_cuts(samples)
+            if is_settled_later:
+                self._found_two = found
             if found.cost < node.cost:
-                if is_whole and _has_few_cuts(samples):  # it gets its sides when ties are settled
-                    self._found_two = found
-                    cut = samples.value_at(found.feature, found.n_left - 1)
-                    node.cost, node.block = (
-                        found.cost,
-                        Split(int(samples.features[found.feature]), cut),
-                    )
+                if is_settled_later:  # its sides come then
+                    node.cost, node.block = found.cost, _root_split(samples, found.roots[0])
                 else:
                     self._take(node, tree_of(found, samples, self.objective))
         elif n_solves != 0:
@@ -481,11 +490,16 @@ def _has_few_cuts(samples: SampleSet) -> bool:
     return samples.order.size <= MOST_CUTS
 
 
+def _root_split(samples: SampleSet, root: Root) -> Split:
+    """Return a split that is given as a place in the samples, without what follows."""
+    feature, n_left = root
+    return Split(int(samples.features[feature]), samples.value_at(feature, n_left - 1))
+
+
 def _tree_of(trial: Trial, samples: SampleSet) -> Split:
     """Return the whole tree of a completed root."""
-    feature, n_left = trial.root
-    cut = samples.value_at(feature, n_left - 1)
-    return Split(int(samples.features[feature]), cut, *trial.trees)
+    left, right = trial.trees
+    return replace(_root_split(samples, trial.root), left=left, right=right)
 
 
 def _root_of(tree: Split, samples: SampleSet) -> Root | None:

@@ -7,7 +7,7 @@ one of those.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,7 +34,7 @@ class Settling:
         What is minimised.
     roots_of_two : callable
         Gives for some samples the least cost of a tree of depth two that is known, and the roots
-        of all such trees that are known to cost that; none when that is a leaf.
+        of the trees that are known to cost that; none when that is a leaf.
     """
 
     objective: Objective
@@ -63,9 +63,17 @@ class Settling:
             if cost <= cost_of(tree, samples, self.objective):
                 trees = roots
         settled = [self._with_settled_sides(root, samples, depth, purity) for root in trees]
-        if len(settled) > 1:  # equal purity: the first
-            return max(settled, key=lambda tree: _purity_of(tree, samples, purity))
+        if len(settled) > 1:
+            return min(settled, key=lambda tree: self._rank(tree, samples, purity))
         return settled[0] if settled else None
+
+    def _rank(
+        self, tree: Split | None, samples: SampleSet, purity: NDArray[np.float64]
+    ) -> tuple[int, int, float]:
+        """Return what trees are compared by: cost, then splits, then purity (equal: the first)."""
+        splits = list(_splits_of(tree))
+        cost = cost_of(tree, samples, self.objective)
+        return cost, len(splits), -sum(_purity_of(split, samples, purity) for split in splits)
 
     def _with_settled_sides(
         self, root: Split, samples: SampleSet, depth: int, purity: NDArray[np.float64]
@@ -90,11 +98,16 @@ class Settling:
         return stump if cost_of(stump, samples, self.objective) < leaf else None
 
 
-def _purity_of(tree: Split | None, samples: SampleSet, purity: NDArray[np.float64]) -> float:
-    """Sum up how well the splits of a tree divide some samples, each by itself."""
-    if tree is None:
-        return 0.0
-    feature = int(np.searchsorted(samples.features, tree.feature))
-    last = samples.order[feature, samples.n_left_of_cut(feature, tree.cut) - 1] & SAMPLE
-    below = (_purity_of(side, samples, purity) for side in (tree.left, tree.right))
-    return float(purity[feature, last]) + sum(below)
+def _splits_of(tree: Split | None) -> Iterator[Split]:
+    """Yield all splits of a tree, the root first."""
+    if tree is not None:
+        yield tree
+        yield from _splits_of(tree.left)
+        yield from _splits_of(tree.right)
+
+
+def _purity_of(split: Split, samples: SampleSet, purity: NDArray[np.float64]) -> float:
+    """Return how well one split by itself divides some samples."""
+    feature = int(np.searchsorted(samples.features, split.feature))
+    last = samples.order[feature, samples.n_left_of_cut(feature, split.cut) - 1] & SAMPLE
+    return float(purity[feature, last])
