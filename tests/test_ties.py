@@ -168,3 +168,15 @@ def test_problems_too_large_for_the_table_have_as_good_a_tree(monkeypatch, depth
     first = HorizonTreeClassifier(max_depth=depth).fit(X, y)
     assert (first.n_errors_, first.tree_.n_splits) == (settled.n_errors_, settled.tree_.n_splits)
     assert first.status_ == settled.status_
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_stopped_search_of_depth_two_is_as_good_as_without_settling(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 4))
+    y = ((X[:, 0] > 0) ^ (X[:, 1] > 0.3) ^ (rng.random(600) < 0.2)).astype(int)
+    stopped = HorizonTreeClassifier(max_depth=2, time_limit=1e-9).fit(X, y)
+    monkeypatch.setattr(horizon, "MOST_CUTS", 0)
+    unsettled = HorizonTreeClassifier(max_depth=2, time_limit=1e-9).fit(X, y)
+    assert stopped.status_ == unsettled.status_ == "time_limit"
+    assert stopped.tree_ == unsettled.tree_
