@@ -85,6 +85,24 @@ def optimal_cost(X: NDArray[Any], y: NDArray[np.integer], depth: int, objective:
     return best
 
 
+def cheapest_roots(
+    X: NDArray[Any], y: NDArray[np.integer], depth: int, objective: Objective, cost: int
+) -> set[tuple[int, float]]:
+    """Return all root splits, feature and highest value on the left, of trees of some cost."""
+    roots = set()
+    for f in range(X.shape[1]):
+        for value in np.unique(X[:, f])[:-1]:
+            goes_left = X[:, f] <= value
+            if min(goes_left.sum(), (~goes_left).sum()) < objective.min_samples_leaf:
+                continue
+            sides = [
+                optimal_cost(X[i], y[i], depth - 1, objective) for i in (goes_left, ~goes_left)
+            ]
+            if objective.split_cost + sum(sides) == cost:
+                roots.add((f, float(value)))
+    return roots
+
+
 # ----------------------------------------------------------------------------------- CART
 
 

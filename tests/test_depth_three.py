@@ -38,6 +38,22 @@ def test_the_search_ends_with_the_optimum_and_its_bound_is_never_above_it(data, 
     assert objective.tree_cost(tree.n_errors, tree.n_splits) == optimum
 
 
+@given(small_data(max_samples=14, max_features=3), st.sampled_from([3, 96]), OBJECTIVES)
+@settings(max_examples=100)
+def test_all_roots_of_the_cheapest_trees_are_found_with_ties(data, most, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    optimum = naive.optimal_cost(X, y, 3, objective)
+    search = DepthThreeSearch(samples, objective, optimum, most, with_ties=True)
+    while not search.is_done:
+        assert search.bound <= optimum == search.best
+        search.advance()
+    assert search.bound == optimum
+    found = {(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in search.roots}
+    assert len(found) == len(search.roots)
+    assert found == naive.cheapest_roots(X, y, 3, objective, optimum)
+
+
 @given(small_data(max_samples=14, max_features=2), OBJECTIVES)
 @settings(max_examples=60)
 def test_a_tree_that_cannot_be_beaten_stays(data, objective):

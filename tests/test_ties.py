@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import naive
 from horizontree import HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import horizon
 from horizontree.search._cart_kernels import add_purity_of_cuts
 from horizontree.search.cart import grow_cart
-from horizontree.search.depth_two import MOST_BINS, solve_depth_two
+from horizontree.search.depth_two import MOST_BINS, grow_depth_two, solve_depth_two
+from horizontree.search.effort import EFFORTS
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import Split, build_tree
 from horizontree.search.ties import Settling
+from horizontree.search.watch import Watch
 from problems import make_data, small_data
 
 OBJECTIVES = st.builds(
@@ -63,7 +66,12 @@ def cheapest_roots(samples, objective):
     return min(costs), costs[min(costs)]
 
 
-def known_roots(samples, objective):
+NEVER = 1 << 62
+
+
+def known_roots(samples, objective, depth=2):
+    if depth != 2:
+        return NEVER, []
     found = solve_depth_two(samples, objective, most_bins=MOST_BINS, with_ties=True)
     roots = [(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in found.roots]
     return found.cost, [Split(*root) for root in roots]
@@ -95,7 +103,7 @@ def test_the_splits_of_the_tree_taken_are_the_purest_of_the_cheapest(data, objec
     cost, roots = known_roots(samples, objective)
     if len(roots) == 0:
         return
-    taken = Settling(objective, lambda _: (cost, roots)).settled(roots[0], samples, 2)
+    taken = Settling(objective, lambda *_: (cost, roots)).settled(roots[0], samples, 2)
     assert cost_of(taken, samples, objective) == cost
 
     def last_split(side):
@@ -138,7 +146,7 @@ def test_a_settled_tree_is_not_dearer_and_not_deeper(data, objective, depth):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
     tree = grow_cart(samples, max_depth=depth, min_samples_leaf=objective.min_samples_leaf)
-    settling = Settling(objective, lambda part: known_roots(part, objective))
+    settling = Settling(objective, lambda part, depth: known_roots(part, objective, depth))
     settled = settling.settled(tree, samples, depth)
     assert cost_of(settled, samples, objective) <= cost_of(tree, samples, objective)
     finished = build_tree(settled, X, y, samples.n_classes, objective)
@@ -155,9 +163,49 @@ def test_a_last_split_that_divides_all_rows_well_is_preferred():
     )  # fmt: skip
     y = np.array([0, 0, 0, 0, 1, 0, 0, 1, 1])
     samples = rank_samples(X, y, 2)
-    settling = Settling(Objective(1, 1), lambda _: (0, [Split(0, 0.0)]))
+    settling = Settling(Objective(1, 1), lambda *_: (0, [Split(0, 0.0)]))
     tree = settling.settled(Split(0, 0.0), samples, 2)
     assert tree.right == Split(2, 0.0)
+
+
+@given(small_data(max_samples=14, max_features=3), OBJECTIVES)
+def test_a_tree_with_fewer_levels_than_it_may_have_is_settled_like_one_of_so_many(data, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    cost, roots = known_roots(samples, objective)
+    settling = Settling(objective, lambda part, depth: known_roots(part, objective, depth))
+    assume(len(roots) > 0)
+    of_two = settling.settled(roots[0], samples, 2)
+    assert cost_of(of_two, samples, objective) == cost
+    assume(of_two.left is not None or of_two.right is not None)
+    assert settling.settled(of_two, samples, 5) == of_two
+
+
+def rank_of_tree(X, y, tree):
+    """How many splits, and how well they divide all rows by themselves, in the sum."""
+    if tree is None:
+        return 0, 0.0
+    sides = [rank_of_tree(X, y, side) for side in (tree.left, tree.right)]
+    own = naive_purity(X, y, np.arange(len(y)), tree)
+    return 1 + sum(n for n, _ in sides), -own + sum(rank for _, rank in sides)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_at_depth_three_the_tree_is_the_purest_that_any_of_the_cheapest_roots_has(seed):
+    X, y = make_data(40, 5, n_values=4, seed=seed)
+    objective = Objective(1, 1)
+    samples = rank_samples(X, y, 2)
+    search = horizon.HorizonSearch(3, 3, objective, EFFORTS["normal"], Watch(None))
+    taken = search.search(samples)
+    cost = cost_of(taken, samples, objective)
+    assert search.bound == cost
+    settling = Settling(objective, lambda part, depth: known_roots(part, objective, depth))
+    ranks = []
+    for f, cut in naive.cheapest_roots(X, y, 3, objective, cost):
+        sides = [grow_depth_two(part, objective) for part in samples.divide(f, cut)]
+        tree = settling.settled(Split(f, cut, *sides), samples, 3)
+        ranks.append(rank_of_tree(X, y, tree))
+    assert rank_of_tree(X, y, taken) == pytest.approx(min(ranks), rel=1e-12)
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])

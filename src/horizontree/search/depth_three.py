@@ -151,6 +151,8 @@ class DepthThreeSearch:
         Bins of each feature.
     closes : bool
         Whether trees of depth two are exact; without, those over bins do, and nothing is proven.
+    with_ties : bool
+        Whether the roots of all trees as cheap as the best are wanted, too.
     stops : callable
         Tells whether to end a round early.
     run : callable
@@ -164,6 +166,7 @@ class DepthThreeSearch:
         below: int,
         most_bins: int = MOST_BINS,
         closes: bool = True,
+        with_ties: bool = False,
         stops: Callable[[], bool] = lambda: False,
         run: Map = map,
     ) -> None:
@@ -171,7 +174,9 @@ class DepthThreeSearch:
         self.objective = objective
         self.best = below
         self.best_root: tuple[int, int] | None = None
+        self.roots: list[tuple[int, int]] = []  # as cheap as the best, as far as they are known
         self.closes = closes
+        self.with_ties = with_ties
         self.stops = stops
         self.run = run
         self.n_solved = 0
@@ -187,6 +192,11 @@ class DepthThreeSearch:
         for f in range(samples.n_features):
             self.features.append(_RootFeature(samples, bins, pairs, f))
             self._heap.append((0, f, 0, samples.n_samples))
+
+    @property
+    def _limit(self) -> int:
+        """Trees that cost this, or more, are of no interest."""
+        return self.best + self.with_ties
 
     @property
     def bound(self) -> int:
@@ -208,12 +218,13 @@ class DepthThreeSearch:
         best = self.best
         while self._heap and self.n_solved < end_of_round and not self.stops():
             hope, f, low, high = heapq.heappop(self._heap)
-            if hope < self.best:
+            if hope < self._limit:
                 self._halve(f, low, high)
             else:
                 self._parked.append((f, low, high))
-        self._parked = [where for where in self._parked if self._bound_of(*where) < self.best]
+        self._parked = [where for where in self._parked if self._bound_of(*where) < self._limit]
         roots = [where for where in self._parked if where[1] == where[2] and self.closes]
+        roots = [where for where in roots if self._bound_of(*where) < self._hope_of(*where)]
         roots.sort(key=lambda where: (self._hope_of(*where), where))
         for f, n_left, _ in roots[:N_PROMISING]:
             if not self.stops():
@@ -228,7 +239,7 @@ class DepthThreeSearch:
         """Raise the lowest bound, again and again."""
         while self._heap and self.n_solved < end_of_round and not self.stops():
             bound, f, low, high = heapq.heappop(self._heap)
-            if bound >= self.best:
+            if bound >= self._limit:
                 self._heap.clear()
             else:
                 self._tighten_or_halve(f, low, high)
@@ -237,7 +248,7 @@ class DepthThreeSearch:
         """Put an interval into the queue, unless it has no allowed root or its bound says no."""
         bound = self._bound_of(f, low, high)
         least = self.objective.min_samples_leaf
-        if bound >= self.best or high < least or low > self.samples.n_samples - least:
+        if bound >= self._limit or high < least or low > self.samples.n_samples - least:
             return
         if self._is_proving:
             heapq.heappush(self._heap, (bound, f, low, high))
@@ -263,7 +274,7 @@ class DepthThreeSearch:
             self._solve_root(f, low)
             return
         sides = (self.features[f].sides[low, 0], self.features[f].sides[high, 1])
-        if self.objective.split_cost + sides[0].cost + sides[1].cost >= self.best:
+        if self.objective.split_cost + sides[0].cost + sides[1].cost >= self._limit:
             loose = [side for side in SIDES if not sides[side].is_exact]
             if loose:
                 side = max(loose, key=lambda side: sides[side].cost - sides[side].bound)
@@ -280,7 +291,7 @@ class DepthThreeSearch:
             return
         outer = (feature.sides[low, 0], feature.sides[high, 1])
         for side in SIDES:
-            below = self.best - self.objective.split_cost - outer[1 - side].bound
+            below = self._limit - self.objective.split_cost - outer[1 - side].bound
             feature.solve_side(middle, side, outer[side], below, self.objective, self.run)
             self.n_solved += 1
         self._consider(f, middle)
@@ -292,7 +303,7 @@ class DepthThreeSearch:
         """Solve one side exactly, with leaves of any size, as far as that matters."""
         known = self.features[f].sides[n_left, side]
         any_leaf = Objective(self.objective.split_cost)
-        below = self.best - self.objective.split_cost - other
+        below = self._limit - self.objective.split_cost - other
         found = solve_depth_two(self.samples.part(f, n_left, side), any_leaf, below=below)
         self.n_solved += 1
         known.bound = max(known.bound, found.cost)
@@ -308,7 +319,7 @@ class DepthThreeSearch:
         sides = [self.features[f].sides[n_left, side] for side in SIDES]
         for side in SIDES:
             known = sides[side]
-            below = self.best - self.objective.split_cost - sides[1 - side].bound_here
+            below = self._limit - self.objective.split_cost - sides[1 - side].bound_here
             if known.bound_here >= below:
                 return
             if known.bound_here < known.cost:
@@ -324,7 +335,7 @@ class DepthThreeSearch:
         self._consider(f, n_left)
 
     def _consider(self, f: int, n_left: int) -> None:
-        """Keep a root if its tree is the best so far."""
+        """Keep a root if its tree is the best so far, or as good (equal cost: the first)."""
         sides = self.features[f].sides
         smallest = min(n_left, self.samples.n_samples - n_left)
         if smallest < self.objective.min_samples_leaf:
@@ -333,6 +344,9 @@ class DepthThreeSearch:
         if cost < self.best:
             self.best = cost
             self.best_root = (f, n_left)
+            self.roots = []
+        if cost == self.best and (f, n_left) not in self.roots:
+            self.roots.append((f, n_left))
 
     @property
     def is_done(self) -> bool:

@@ -28,6 +28,9 @@ class Effort:
     n_solves : int or None
         Sides that the search over depth three solves, up to the end of a round; None for as
         many as a proof takes.
+    most_tied_work : int
+        Samples times features squared (64 features at least) up to which a tree of depth three
+        is searched for over all features, and all equally cheap ones with it.
     n_block_solves : int
         The same for a block of a deeper tree; 0 leaves the block as it is.
     n_repairs : int
@@ -48,6 +51,7 @@ class Effort:
     most_rows: int
     most_exact_rows: int
     n_solves: int | None
+    most_tied_work: int
     n_block_solves: int
     n_repairs: int
     slack: float
@@ -64,6 +68,7 @@ EFFORTS = {
         most_rows=5_000,
         most_exact_rows=5_000,
         n_solves=40,
+        most_tied_work=0,
         n_block_solves=0,
         n_repairs=0,
         slack=1.0,
@@ -78,6 +83,7 @@ EFFORTS = {
         most_rows=20_000,
         most_exact_rows=10_000,
         n_solves=500,
+        most_tied_work=1 << 20,
         n_block_solves=60,
         n_repairs=24,
         slack=1.0,
@@ -92,6 +98,7 @@ EFFORTS = {
         most_rows=50_000,
         most_exact_rows=100_000,
         n_solves=None,
+        most_tied_work=1 << 20,
         n_block_solves=400,
         n_repairs=200,
         slack=1.1,

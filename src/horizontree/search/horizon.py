@@ -52,6 +52,7 @@ from horizontree.threads import Map
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
 _MOST_PASSES = 20  # of repair over a whole tree
+_MOST_ROOTS = 64  # of equally cheap trees of depth three
 _NEVER = 1 << 62  # dearer than any tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
@@ -132,6 +133,7 @@ class HorizonSearch:
         self._cost = 0  # of the whole tree, as far as it is known
         self._lock = threading.Lock()
         self._found_two: DepthTwo | None = None  # for all samples
+        self._found_three: tuple[int, list[Split]] = _NEVER, []  # cost and roots, likewise
         self._grown: dict[tuple[bytes, bool], Split | None] = {}  # by samples and features
 
     def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
@@ -271,6 +273,15 @@ class HorizonSearch:
         )
         node.children = (left, right)
 
+    def _is_small(self, samples: SampleSet) -> bool:
+        """Return whether a tree of depth three is searched for over all features, with its ties."""
+        n_features = samples.n_features
+        return samples.n_samples * n_features * max(n_features, 64) <= self.effort.most_tied_work
+
+    def _narrowed(self, samples: SampleSet) -> SampleSet:
+        """Leave out features, unless the samples are few."""
+        return samples if self._is_small(samples) else narrowed(samples, self.effort)
+
     def _closes(self, samples: SampleSet) -> bool:
         """Return whether the best tree of depth two is wanted, not that over bins."""
         return samples.n_samples <= self.effort.most_exact_rows
@@ -288,22 +299,30 @@ class HorizonSearch:
     # --------------------------------------------------------------------------- ties
 
     def _settled(self, tree: Split | None, samples: SampleSet) -> Split | None:
-        """Settle ties in the last two levels, unless there are very many cuts to choose from."""
+        """Settle ties in the last levels, unless there are very many cuts to choose from."""
         if not _has_few_cuts(samples) or (self._found_two is None and self.watch.should_stop()):
             return tree
-        return Settling(self.objective, self._roots_of_two).settled(tree, samples, self.max_depth)
+        settling = Settling(self.objective, self._roots_of)
+        settled = settling.settled(tree, samples, self.max_depth)
+        if self.watch.should_stop() and cost_of(settled, samples, self.objective) > cost_of(
+            tree, samples, self.objective
+        ):  # it was cut short
+            return tree
+        return settled
 
-    def _roots_of_two(self, samples: SampleSet) -> tuple[int, list[Split]]:
-        """Return the cost of the best tree of depth two, and roots of trees that are as cheap.
+    def _roots_of(self, samples: SampleSet, depth: int) -> tuple[int, list[Split]]:
+        """Return the cost of the best tree of depth two or three, and roots of such trees.
 
-        They are those that the pass over bins knows that found it. Where it would be the best
-        over bins only, or the time is up, there are none: any other tree is cheaper.
+        Of depth two they are those that the pass over bins knows that found it. Where it would be
+        the best over bins only, or the time is up, there are none: any other tree is cheaper.
         """
+        if depth == 3:
+            return self._found_three if self.max_depth == 3 else (_NEVER, [])
         found = self._found_two
         if found is None:
             if not self._closes(samples) or self.watch.should_stop():
                 return _NEVER, []
-            samples = narrowed(samples, self.effort)
+            samples = self._narrowed(samples)
             found = solve_depth_two(
                 samples,
                 self.objective,
@@ -324,7 +343,9 @@ class HorizonSearch:
     def _solve_block(self, node: _Node, n_solves: int | None, run: Map) -> None:
         """Find the best subtree of a node with few levels left, if it beats what is there."""
         samples = node.samples
-        is_whole = node.depth == self.max_depth and (node.depth < 3 or n_solves is None)
+        is_whole = node.depth == self.max_depth and (
+            node.depth < 3 or n_solves is None or self._is_small(samples)
+        )
         if not is_whole:
             samples = narrowed(samples, self.effort)
         bound = 0
@@ -372,6 +393,7 @@ class HorizonSearch:
             node.cost,
             self.effort.most_bins,
             closes=n_solves is None or self._closes(samples),
+            with_ties=node.depth == self.max_depth and self._is_small(samples),
             stops=self.watch.should_stop,
             run=run,
         )
@@ -383,6 +405,9 @@ class HorizonSearch:
                 best, bound = search.best, max(self.bound, search.bound)
                 n_proven = 100 * bound // best if best else 100
                 self.watch.report("% proven", n_proven, 100, best, bound)
+        if search.with_ties and search.roots:
+            roots = search.roots[:_MOST_ROOTS]
+            self._found_three = search.best, [_root_split(samples, root) for root in roots]
         if search.best_root is not None:
             self._take(node, search.tree())
         return min(search.bound, node.cost)

@@ -26,19 +26,19 @@ MOST_CUTS = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class Settling:
-    """Settles the last two levels of a tree among equally cheap ones.
+    """Settles the last levels of a tree among equally cheap ones.
 
     Parameters
     ----------
     objective : Objective
         What is minimised.
-    roots_of_two : callable
-        Gives for some samples the least cost of a tree of depth two that is known, and the roots
-        of the trees that are known to cost that; none when that is a leaf.
+    roots_of : callable
+        Gives for some samples and a depth, two or three, the least cost of a tree that is known,
+        and the roots of the trees that are known to cost that; none when that is a leaf.
     """
 
     objective: Objective
-    roots_of_two: Callable[[SampleSet], tuple[int, list[Split]]]
+    roots_of: Callable[[SampleSet, int], tuple[int, list[Split]]]
 
     def settled(self, tree: Split | None, samples: SampleSet, depth: int) -> Split | None:
         """Return a tree of at most ``depth`` levels that is not dearer."""
@@ -57,15 +57,26 @@ class Settling:
         add_purity_of_cuts(samples.order, samples.labels, samples.class_counts, purity)
         if depth == 1:
             return self._last_split(samples, purity)
-        trees = [] if tree is None else [tree]
-        if depth == 2:
-            cost, roots = self.roots_of_two(samples)
-            if cost <= cost_of(tree, samples, self.objective):
-                trees = roots
+        depth, trees = self._as_cheap(tree, samples, depth)
         settled = [self._with_settled_sides(root, samples, depth, purity) for root in trees]
         if len(settled) > 1:
             return min(settled, key=lambda tree: self._rank(tree, samples, purity))
         return settled[0] if settled else None
+
+    def _as_cheap(
+        self, tree: Split | None, samples: SampleSet, depth: int
+    ) -> tuple[int, list[Split]]:
+        """Return trees to choose from, and how many levels they may have.
+
+        A tree that has fewer levels than it may have is chosen among those with so many.
+        """
+        cost = cost_of(tree, samples, self.objective)
+        for levels in (3, 2):
+            if levels == depth or levels == _height_of(tree) < depth:
+                least, roots = self.roots_of(samples, levels)
+                if least <= cost:
+                    return levels, roots
+        return depth, [] if tree is None else [tree]
 
     def _rank(
         self, tree: Split | None, samples: SampleSet, purity: NDArray[np.float64]
@@ -104,6 +115,11 @@ def _splits_of(tree: Split | None) -> Iterator[Split]:
         yield tree
         yield from _splits_of(tree.left)
         yield from _splits_of(tree.right)
+
+
+def _height_of(tree: Split | None) -> int:
+    """Return how many levels of splits a tree has."""
+    return 0 if tree is None else 1 + max(_height_of(tree.left), _height_of(tree.right))
 
 
 def _purity_of(split: Split, samples: SampleSet, purity: NDArray[np.float64]) -> float:
