@@ -11,7 +11,7 @@ Nodes with as many levels left as the horizon has, three or two, are the *blocks
 ends in: three levels are searched with bounds, two exactly. Repair then goes to the nodes with the
 most errors below them, and tries the next of their candidates, or a longer search of a block.
 With effort left, parts of the finished tree are built anew from random splits. In the end ties in
-the last two levels are settled.
+the last two levels, and of small trees of depth three in all of them, are settled.
 
 Everything is counted in work, never in seconds, and nothing depends on the number of threads.
 """
@@ -19,8 +19,6 @@ Everything is counted in work, never in seconds, and nothing depends on the numb
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 
@@ -30,7 +28,7 @@ from horizontree.backends.base import PairScanner
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.search.bounds import unavoidable_cost
-from horizontree.search.candidates import Root, Trial, complete_roots, completed, narrowed
+from horizontree.search.candidates import Root, complete_roots, completed, narrowed
 from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import (
@@ -42,6 +40,13 @@ from horizontree.search.depth_two import (
     tree_of,
 )
 from horizontree.search.effort import Effort
+from horizontree.search.growing_tree import (
+    Node,
+    root_of,
+    root_split,
+    tree_of_trial,
+    without_idle_splits,
+)
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import Split
@@ -55,35 +60,6 @@ _MOST_PASSES = 20  # of repair over a whole tree
 _MOST_ROOTS = 64  # of equally cheap trees of depth three
 _NEVER = 1 << 62  # dearer than any tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
-
-
-@dataclass(eq=False)
-class _Node:
-    """A node of the tree that is being searched for.
-
-    Either it has children below a split, or it is a block: ``block`` is its whole subtree.
-    """
-
-    samples: SampleSet
-    depth: int  # levels left
-    block: Split | None
-    cost: int
-    parent: _Node | None = None
-    split: tuple[int, float] | None = None  # column and cut
-    children: tuple[_Node, _Node] | None = None
-    trials: list[Trial] = field(default_factory=list)  # not grown yet, the cheapest first
-
-    def tree(self) -> Split | None:
-        """Return the subtree as nested splits."""
-        if self.children is None or self.split is None:
-            return self.block
-        return Split(*self.split, *(child.tree() for child in self.children))
-
-    def walk(self) -> Iterator[_Node]:
-        """Yield this node and all below it."""
-        yield self
-        for child in self.children or ():
-            yield from child.walk()
 
 
 class HorizonSearch:
@@ -143,7 +119,7 @@ class HorizonSearch:
         """
         if self.max_depth <= _EXACT_DEPTH:
             leaf = self.objective.leaf_cost(samples.class_counts)
-            root = _Node(samples, self.max_depth, None, leaf)
+            root = Node(samples, self.max_depth, None, leaf)
             self.n_decided = 1
             self.watch.should_stop()  # asked, so that an interrupt does not lose the tree
             if samples.n_features > 0:
@@ -158,7 +134,7 @@ class HorizonSearch:
         starts = [start] if start is not None else self._first_trees(samples)
         costs = [cost_of(tree, samples, self.objective) for tree in starts]
         cost = min(costs)
-        root = _Node(samples, self.max_depth, starts[costs.index(cost)], cost)
+        root = Node(samples, self.max_depth, starts[costs.index(cost)], cost)
         self._cost = cost
         self.bound = unavoidable_cost(samples, self.objective)
         self._report("nodes, depth 0", 0, 1, cost)
@@ -200,7 +176,7 @@ class HorizonSearch:
 
     # ------------------------------------------------------------------------ growing
 
-    def _grow(self, root: _Node, run: Map) -> None:
+    def _grow(self, root: Node, run: Map) -> None:
         """Decide a node and all below it, level by level."""
         level = [root]
         while level:
@@ -209,9 +185,9 @@ class HorizonSearch:
             else:
                 decided = list(run(lambda node: self._decide(node, map), level))
             level = [child for children in decided for child in children]
-        _add_up(root, self.objective)
+        root.add_up(self.objective)
 
-    def _decide(self, node: _Node, run: Map) -> tuple[_Node, ...]:
+    def _decide(self, node: Node, run: Map) -> tuple[Node, ...]:
         """Split a node or make it a block, and tell of it; return its children."""
         before = node.cost
         children = self._split(node, run)
@@ -226,7 +202,7 @@ class HorizonSearch:
             self._report(f"nodes, depth {level}", self.n_decided, n_nodes, self._cost)
         return children
 
-    def _split(self, node: _Node, run: Map) -> tuple[_Node, ...]:
+    def _split(self, node: Node, run: Map) -> tuple[Node, ...]:
         """Split a node or make it a block; return its children."""
         samples = node.samples
         if node.cost == 0 or samples.is_pure or samples.n_features == 0:
@@ -243,7 +219,7 @@ class HorizonSearch:
         cost = best.cost
         is_thinned = samples.n_samples > self.effort.most_rows
         if is_thinned:  # it was counted on some rows only
-            cost = cost_of(_tree_of(best, samples), samples, self.objective)
+            cost = cost_of(tree_of_trial(best, samples), samples, self.objective)
         if node.block is None or cost < node.cost:
             self._set_children(node, best.root, best.trees, run)
         else:
@@ -253,22 +229,22 @@ class HorizonSearch:
             node.samples = samples.with_features(np.empty(0, dtype=np.intp))
         return node.children or ()
 
-    def _set_children_of_block(self, node: _Node, run: Map) -> None:
+    def _set_children_of_block(self, node: Node, run: Map) -> None:
         """Split a node as its block does, if that splits at all."""
-        node.block = _without_idle_splits(node.block, node.samples)
-        root = None if node.block is None else _root_of(node.block, node.samples)
+        node.block = without_idle_splits(node.block, node.samples)
+        root = None if node.block is None else root_of(node.block, node.samples)
         if node.block is not None and root is not None:
             self._set_children(node, root, (node.block.left, node.block.right), run)
 
     def _set_children(
-        self, node: _Node, root: Root, trees: tuple[Split | None, Split | None], run: Map
+        self, node: Node, root: Root, trees: tuple[Split | None, Split | None], run: Map
     ) -> None:
         """Split a node; its children start with the trees given."""
         samples = node.samples
         feature, n_left = root
         node.split = (int(samples.features[feature]), samples.value_at(feature, n_left - 1))
         left, right = (
-            _Node(part, node.depth - 1, tree, cost_of(tree, part, self.objective), node)
+            Node(part, node.depth - 1, tree, cost_of(tree, part, self.objective), node)
             for part, tree in zip(samples.split(feature, n_left, run), trees, strict=True)
         )
         node.children = (left, right)
@@ -331,16 +307,16 @@ class HorizonSearch:
                 stops=self.watch.should_stop,
                 run=self.run,
             )
-        return found.cost, [_root_split(samples, root) for root in found.roots]
+        return found.cost, [root_split(samples, root) for root in found.roots]
 
     # ------------------------------------------------------------------------- blocks
 
-    def _n_solves(self, node: _Node) -> int | None:
+    def _n_solves(self, node: Node) -> int | None:
         if node.depth == self.max_depth:
             return self.effort.n_solves
         return self.effort.n_block_solves
 
-    def _solve_block(self, node: _Node, n_solves: int | None, run: Map) -> None:
+    def _solve_block(self, node: Node, n_solves: int | None, run: Map) -> None:
         """Find the best subtree of a node with few levels left, if it beats what is there."""
         samples = node.samples
         is_whole = node.depth == self.max_depth and (
@@ -369,7 +345,7 @@ class HorizonSearch:
                 self._found_two = found
             if found.cost < node.cost:
                 if is_settled_later:  # its sides come then
-                    node.cost, node.block = found.cost, _root_split(samples, found.roots[0])
+                    node.cost, node.block = found.cost, root_split(samples, found.roots[0])
                 else:
                     self._take(node, tree_of(found, samples, self.objective))
         elif n_solves != 0:
@@ -377,14 +353,14 @@ class HorizonSearch:
         if node.parent is None and samples is node.samples:
             self.bound = max(self.bound, bound)
 
-    def _take(self, node: _Node, block: Split | None) -> None:
+    def _take(self, node: Node, block: Split | None) -> None:
         """Make a tree the block of a node, if it is cheaper than the one that is there."""
         cost = cost_of(block, node.samples, self.objective)
         if cost < node.cost:
             node.cost, node.block = cost, block
 
     def _search_depth_three(
-        self, node: _Node, samples: SampleSet, n_solves: int | None, run: Map
+        self, node: Node, samples: SampleSet, n_solves: int | None, run: Map
     ) -> int:
         """Search over depth three; return a bound."""
         search = DepthThreeSearch(
@@ -407,23 +383,23 @@ class HorizonSearch:
                 self.watch.report("% proven", n_proven, 100, best, bound)
         if search.with_ties and search.roots:
             roots = search.roots[:_MOST_ROOTS]
-            self._found_three = search.best, [_root_split(samples, root) for root in roots]
+            self._found_three = search.best, [root_split(samples, root) for root in roots]
         if search.best_root is not None:
             self._take(node, search.tree())
         return min(search.bound, node.cost)
 
     # ------------------------------------------------------------------------- repair
 
-    def _repair(self, root: _Node) -> None:
+    def _repair(self, root: Node) -> None:
         """Spend trials where errors are left; the cost never rises."""
         n_left = self.effort.n_repairs
-        n_tried: dict[_Node, int] = {}
+        n_tried: dict[Node, int] = {}
         while n_left > 0 and root.cost > 0 and not self.watch.should_stop():
             nodes = [node for node in root.walk() if self._can_be_tried(node, n_tried)]
             nodes.sort(key=lambda node: -node.cost / (1 + n_tried.get(node, 0)))
-            chosen: list[_Node] = []
+            chosen: list[Node] = []
             for node in nodes:
-                if not any(_is_above(other, node) or _is_above(node, other) for other in chosen):
+                if not any(other.is_above(node) or node.is_above(other) for other in chosen):
                     chosen.append(node)
                 if len(chosen) == min(_TRIALS_PER_ROUND, n_left):
                     break
@@ -436,12 +412,12 @@ class HorizonSearch:
                     node.block, node.cost = other.block, other.cost
                     for child in node.children or ():
                         child.parent = node
-                    _add_up_ancestors(node, self.objective)
+                    node.add_up_ancestors(self.objective)
             n_left -= len(chosen)
             n = self.effort.n_repairs
             self._report("repairs", n - n_left, n, root.cost)
 
-    def _can_be_tried(self, node: _Node, n_tried: dict[_Node, int]) -> bool:
+    def _can_be_tried(self, node: Node, n_tried: dict[Node, int]) -> bool:
         if node.cost == 0 or node.depth < self.horizon:
             return False
         if node.depth == self.horizon:
@@ -486,20 +462,20 @@ class HorizonSearch:
             self._report("perturbations", trials.stop, n, cost)
         return tree
 
-    def _another(self, node: _Node) -> _Node | None:
+    def _another(self, node: Node) -> Node | None:
         """Grow the next best root of a node, or search a block for longer."""
-        other = _Node(node.samples, node.depth, node.block, node.cost, node.parent)
+        other = Node(node.samples, node.depth, node.block, node.cost, node.parent)
         if node.depth == self.horizon:
             self._solve_block(other, self.effort.n_longer_solves, map)
             return other
         samples = node.samples
-        tree = _tree_of(node.trials.pop(0), samples)
+        tree = tree_of_trial(node.trials.pop(0), samples)
         other.cost, other.block = self._repaired(tree, samples, node.depth)
         if other.cost < self.effort.slack * node.cost:
             self._unfold(other, map)
         return other
 
-    def _unfold(self, node: _Node, run: Map) -> None:
+    def _unfold(self, node: Node, run: Map) -> None:
         """Make nodes of a subtree that was found whole, and search its blocks."""
         self._set_children_of_block(node, run)
         for child in node.children or ():
@@ -507,68 +483,9 @@ class HorizonSearch:
                 self._unfold(child, run)
             elif child.cost > 0 and child.samples.n_features > 0:
                 self._solve_block(child, self.effort.n_block_solves, run)
-        _add_up(node, self.objective)
+        node.add_up(self.objective)
 
 
 def _has_few_cuts(samples: SampleSet) -> bool:
     """Return whether ties are settled among the cuts of these samples."""
     return samples.order.size <= MOST_CUTS
-
-
-def _root_split(samples: SampleSet, root: Root) -> Split:
-    """Return a split that is given as a place in the samples, without what follows."""
-    feature, n_left = root
-    return Split(int(samples.features[feature]), samples.value_at(feature, n_left - 1))
-
-
-def _tree_of(trial: Trial, samples: SampleSet) -> Split:
-    """Return the whole tree of a completed root."""
-    left, right = trial.trees
-    return replace(_root_split(samples, trial.root), left=left, right=right)
-
-
-def _root_of(tree: Split, samples: SampleSet) -> Root | None:
-    """Return the root of a tree as a place in the samples; None when it divides nothing."""
-    at = np.flatnonzero(samples.features == tree.feature)
-    if len(at) == 0:
-        return None
-    n_left = samples.n_left_of_cut(int(at[0]), tree.cut)
-    return (int(at[0]), n_left) if 0 < n_left < samples.n_samples else None
-
-
-def _without_idle_splits(tree: Split | None, samples: SampleSet) -> Split | None:
-    """Leave out splits at the top that send all samples to one side."""
-    while tree is not None and _root_of(tree, samples) is None:
-        all_go_left = samples.X[samples.rows[0], tree.feature] <= tree.cut
-        tree = tree.left if all_go_left else tree.right
-    return tree
-
-
-def _is_above(node: _Node, other: _Node) -> bool:
-    """Return whether ``other`` is ``node`` or below it."""
-    at: _Node | None = other
-    while at is not None:
-        if at is node:
-            return True
-        at = at.parent
-    return False
-
-
-def _add_up(root: _Node, objective: Objective) -> None:
-    """Sum costs upwards; a split that costs more than its leaf is priced as that leaf."""
-    for node in reversed(list(root.walk())):
-        _add_up_children(node, objective)
-
-
-def _add_up_ancestors(node: _Node, objective: Objective) -> None:
-    at = node.parent
-    while at is not None:
-        _add_up_children(at, objective)
-        at = at.parent
-
-
-def _add_up_children(node: _Node, objective: Objective) -> None:
-    if node.children is not None:
-        below = sum(child.cost for child in node.children)
-        leaf = objective.leaf_cost(node.samples.class_counts)
-        node.cost = min(objective.split_cost + below, leaf)
