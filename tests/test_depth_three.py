@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 import naive
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
+from horizontree.search import depth_three
 from horizontree.search.bounds import unavoidable_cost, unavoidable_errors
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import build_tree
-from problems import make_samples, planted_tree, small_data
+from problems import make_data, make_samples, planted_tree, small_data
 
 OBJECTIVES = st.builds(
     Objective, st.sampled_from([0, COST_SCALE // 3, 3 * COST_SCALE]), st.integers(1, 4)
@@ -38,20 +39,42 @@ def test_the_search_ends_with_the_optimum_and_its_bound_is_never_above_it(data, 
     assert objective.tree_cost(tree.n_errors, tree.n_splits) == optimum
 
 
-@given(small_data(max_samples=14, max_features=3), st.sampled_from([3, 96]), OBJECTIVES)
+@given(
+    small_data(max_samples=14, max_features=3), st.sampled_from([3, 96]), OBJECTIVES, st.booleans()
+)
 @settings(max_examples=100)
-def test_all_roots_of_the_cheapest_trees_are_found_with_ties(data, most, objective):
+def test_all_roots_of_the_cheapest_trees_are_found_with_ties(data, most, objective, is_known):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
     optimum = naive.optimal_cost(X, y, 3, objective)
-    search = DepthThreeSearch(samples, objective, optimum, most, with_ties=True)
+    below = optimum if is_known else objective.leaf_cost(samples.class_counts)
+    search = DepthThreeSearch(samples, objective, below, most, with_ties=True)
     while not search.is_done:
-        assert search.bound <= optimum == search.best
+        assert search.bound <= optimum <= search.best
         search.advance()
-    assert search.bound == optimum
-    found = {(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in search.roots}
-    assert len(found) == len(search.roots)
-    assert found == naive.cheapest_roots(X, y, 3, objective, optimum)
+    assert search.bound == search.best == optimum
+    assert len(roots_of(search)) == len(search.roots)
+    assert roots_of(search) == naive.cheapest_roots(X, y, 3, objective, optimum)
+
+
+def roots_of(search):
+    samples = search.samples
+    return {(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in search.roots}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_more_ties_are_looked_for_than_are_wanted(monkeypatch, seed):
+    X, y = make_data(20, 4, n_values=3, seed=seed)
+    objective = Objective(1)
+    optimum = naive.optimal_cost(X, y, 3, objective)
+    every = naive.cheapest_roots(X, y, 3, objective, optimum)
+    monkeypatch.setattr(depth_three, "MOST_ROOTS", 2)
+    search = DepthThreeSearch(rank_samples(X, y, 2), objective, 20 * COST_SCALE, with_ties=True)
+    while not search.is_done:
+        search.advance()
+    assert search.bound == search.best == optimum
+    assert roots_of(search) <= every
+    assert len(search.roots) == min(2, len(every))
 
 
 @given(small_data(max_samples=14, max_features=2), OBJECTIVES)

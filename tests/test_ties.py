@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
+
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -168,17 +171,25 @@ def test_a_last_split_that_divides_all_rows_well_is_preferred():
     assert tree.right == Split(2, 0.0)
 
 
-@given(small_data(max_samples=14, max_features=3), OBJECTIVES)
-def test_a_tree_with_fewer_levels_than_it_may_have_is_settled_like_one_of_so_many(data, objective):
+@given(small_data(max_samples=14, max_features=3), OBJECTIVES, st.sampled_from([3, 5]))
+def test_a_tree_with_fewer_levels_than_it_may_have_is_settled_like_one_of_so_many(
+    data, objective, depth
+):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
-    cost, roots = known_roots(samples, objective)
+    _, roots = known_roots(samples, objective)
     settling = Settling(objective, lambda part, depth: known_roots(part, objective, depth))
-    assume(len(roots) > 0)
-    of_two = settling.settled(roots[0], samples, 2)
-    assert cost_of(of_two, samples, objective) == cost
-    assume(of_two.left is not None or of_two.right is not None)
-    assert settling.settled(of_two, samples, 5) == of_two
+    trees = [tree for root in roots for tree in with_each_last_split(root, samples, objective)]
+    trees = [tree for tree in trees if tree.left is not None or tree.right is not None]
+    for tree in trees[:20]:
+        assert settling.settled(tree, samples, depth) == settling.settled(tree, samples, 2)
+
+
+def with_each_last_split(root, samples, objective):
+    """The trees of depth two that a root has with its cheapest last splits."""
+    parts = samples.divide(root.feature, root.cut)
+    sides = [paying_last_splits(part, objective)[1] for part in parts]
+    return [replace(root, left=left, right=right) for left in sides[0] for right in sides[1]]
 
 
 def rank_of_tree(X, y, tree):
@@ -206,6 +217,73 @@ def test_at_depth_three_the_tree_is_the_purest_that_any_of_the_cheapest_roots_ha
         tree = settling.settled(Split(f, cut, *sides), samples, 3)
         ranks.append(rank_of_tree(X, y, tree))
     assert rank_of_tree(X, y, taken) == pytest.approx(min(ranks), rel=1e-12)
+
+
+class CheckedSearch(horizon.HorizonSearch):
+    """A search that fails where settling makes a tree dearer, and not because the time is up."""
+
+    def _settled(self, tree, samples):
+        before = cost_of(tree, samples, self.objective)
+        settled = super()._settled(tree, samples)
+        assert cost_of(settled, samples, self.objective) <= before
+        settling = Settling(self.objective, self._roots_of)
+        other = settling.settled(tree, samples, self.max_depth)
+        assert cost_of(other, samples, self.objective) <= before or self.watch.should_stop()
+        return settled
+
+
+@given(
+    small_data(max_samples=40, max_features=6),
+    OBJECTIVES,
+    st.integers(2, 5),
+    st.sampled_from(["quick", "normal"]),
+    st.sampled_from([2, 4, 20]),
+    st.sampled_from([0, 12, 100]),
+    st.sampled_from([0, 80, 1 << 14]),
+)
+def test_settling_makes_no_tree_dearer_whatever_the_effort_leaves_out(
+    data, objective, depth, name, most_features, most_exact_rows, most_tied_cuts
+):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    effort = replace(
+        EFFORTS[name],
+        most_features=most_features,
+        most_exact_rows=most_exact_rows,
+        most_tied_cuts=most_tied_cuts,
+    )
+    search = CheckedSearch(depth, 3, objective, effort, Watch(None))
+    tree = search.search(samples)
+    greedy = grow_cart(samples, max_depth=depth, min_samples_leaf=objective.min_samples_leaf)
+    cost = cost_of(tree, samples, objective)
+    assert search.bound <= cost <= cost_of(greedy, samples, objective)
+
+
+@pytest.mark.parametrize("n_features", [5, 22])
+def test_a_search_that_is_stopped_at_any_moment_loses_no_tree(n_features):
+    X, y = make_data(40, n_features, n_values=4, seed=1)
+    samples, objective = rank_samples(X, y, 2), Objective(1, 1)
+    greedy = grow_cart(samples, max_depth=3)
+    for n_calls in count():
+        watch = StoppingWatch(n_calls)
+        tree = CheckedSearch(3, 3, objective, EFFORTS["normal"], watch).search(samples)
+        cost = cost_of(tree, samples, objective)
+        assert cost <= cost_of(greedy, samples, objective)
+        if watch.n_left >= 0:
+            break
+    assert n_calls > 5
+
+
+class StoppingWatch(Watch):
+    """Says to stop from some question on."""
+
+    def __init__(self, n_calls):
+        super().__init__(None)
+        self.n_left = n_calls
+
+    def should_stop(self):
+        self.n_left -= 1
+        return self.n_left < 0
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])

@@ -5,7 +5,8 @@ right, and the other side's only shrinks. So for all roots from ``low`` to ``hig
 
     cost(root) >= split cost + left(low) + right(high)
 
-and an interval is halved, best bound first, until its bound reaches the best tree known.
+and an interval is halved, best bound first, until its bound reaches the best tree known (or, where
+all trees as cheap as that are wanted, is above it).
 The sides are bounded by bins first; where these bounds are what keeps an interval alive, the
 side is solved exactly instead.
 
@@ -28,6 +29,7 @@ from horizontree.objective import Objective
 from horizontree.search._pair_kernels import sort_within_classes
 from horizontree.search.depth_two import (
     MOST_BINS,
+    MOST_ROOTS,
     Bins,
     all_pairs,
     cut_into_bins,
@@ -51,8 +53,8 @@ class _Side:
 
     ``bound`` is below every tree, ``bound_here`` below those with leaves of the right size,
     and ``cost`` is that of one of these. ``pair_bounds`` are below the trees made with each
-    pair of features. Bounds go no higher than what could still be part of a better tree: a
-    tree with a pair that was ruled out before costs at least as much.
+    pair of features. Bounds go no higher than what could still be part of a tree that is wanted:
+    a tree with a pair that was ruled out before costs at least as much.
     """
 
     bound: int
@@ -146,13 +148,13 @@ class DepthThreeSearch:
     objective : Objective
         What is minimised.
     below : int
-        Only trees cheaper than this are wanted.
+        Only trees cheaper than this are wanted; with ties, those as cheap, too.
     most_bins : int
         Bins of each feature.
     closes : bool
         Whether trees of depth two are exact; without, those over bins do, and nothing is proven.
     with_ties : bool
-        Whether the roots of all trees as cheap as the best are wanted, too.
+        Whether the roots of other trees as cheap as the best are wanted, too, a few at most.
     stops : callable
         Tells whether to end a round early.
     run : callable
@@ -196,7 +198,7 @@ class DepthThreeSearch:
     @property
     def _limit(self) -> int:
         """Trees that cost this, or more, are of no interest."""
-        return self.best + self.with_ties
+        return self.best + (self.with_ties and len(self.roots) < MOST_ROOTS)
 
     @property
     def bound(self) -> int:
@@ -224,7 +226,7 @@ class DepthThreeSearch:
                 self._parked.append((f, low, high))
         self._parked = [where for where in self._parked if self._bound_of(*where) < self._limit]
         roots = [where for where in self._parked if where[1] == where[2] and self.closes]
-        roots = [where for where in roots if self._bound_of(*where) < self._hope_of(*where)]
+        roots = [where for where in roots if self._bound_of(*where) < self._hope_of(*where)]  # new
         roots.sort(key=lambda where: (self._hope_of(*where), where))
         for f, n_left, _ in roots[:N_PROMISING]:
             if not self.stops():
@@ -345,7 +347,8 @@ class DepthThreeSearch:
             self.best = cost
             self.best_root = (f, n_left)
             self.roots = []
-        if cost == self.best and (f, n_left) not in self.roots:
+        is_wanted = cost == self.best and len(self.roots) < MOST_ROOTS
+        if is_wanted and (f, n_left) not in self.roots:
             self.roots.append((f, n_left))
 
     @property

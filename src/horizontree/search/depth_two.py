@@ -41,7 +41,7 @@ _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are 
 _MANY_FEATURES = 12  # from here on
 _MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
 _PAIRS_PER_TASK = LANES
-_MOST_ROOTS = 64  # of equally cheap trees
+MOST_ROOTS = 64  # of equally cheap trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class BinnedDepthTwo:
         is_allowed = is_boundary & (least_side >= max(1, objective.min_samples_leaf))
         costs = objective.split_cost + self.costs[0].sum(axis=1)
         f, b = np.nonzero(is_allowed & (costs == self.cost))
-        first = np.argsort(-self.purity[f, b], kind="stable")[:_MOST_ROOTS]
+        first = np.argsort(-self.purity[f, b], kind="stable")[:MOST_ROOTS]
         return [(int(f[i]), int(self.left_of[f[i], b[i]])) for i in first]
 
 

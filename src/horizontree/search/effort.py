@@ -18,8 +18,8 @@ class Effort:
     most_bins : int
         Bins of a feature.
     most_features : int
-        Features that are paired, those that are purest by themselves. A tree of depth two,
-        and a proof, looks at all of them.
+        Features that are paired, those that are purest by themselves. A tree of depth two, one of
+        depth three on small data, and a proof, looks at all of them.
     most_rows : int
         Rows of a node that candidates are completed on.
     most_exact_rows : int
@@ -28,9 +28,9 @@ class Effort:
     n_solves : int or None
         Sides that the search over depth three solves, up to the end of a round; None for as
         many as a proof takes.
-    most_tied_work : int
-        Samples times features squared (64 features at least) up to which a tree of depth three
-        is searched for over all features, and all equally cheap ones with it.
+    most_tied_cuts : int
+        Samples times features, of 64 features at most, up to which a tree of depth three is
+        searched for over all features, and the equally cheap ones with it.
     n_block_solves : int
         The same for a block of a deeper tree; 0 leaves the block as it is.
     n_repairs : int
@@ -51,7 +51,7 @@ class Effort:
     most_rows: int
     most_exact_rows: int
     n_solves: int | None
-    most_tied_work: int
+    most_tied_cuts: int
     n_block_solves: int
     n_repairs: int
     slack: float
@@ -68,7 +68,7 @@ EFFORTS = {
         most_rows=5_000,
         most_exact_rows=5_000,
         n_solves=40,
-        most_tied_work=0,
+        most_tied_cuts=0,
         n_block_solves=0,
         n_repairs=0,
         slack=1.0,
@@ -83,7 +83,7 @@ EFFORTS = {
         most_rows=20_000,
         most_exact_rows=10_000,
         n_solves=500,
-        most_tied_work=1 << 20,
+        most_tied_cuts=1 << 14,
         n_block_solves=60,
         n_repairs=24,
         slack=1.0,
@@ -98,7 +98,7 @@ EFFORTS = {
         most_rows=50_000,
         most_exact_rows=100_000,
         n_solves=None,
-        most_tied_work=1 << 20,
+        most_tied_cuts=1 << 14,
         n_block_solves=400,
         n_repairs=200,
         slack=1.1,

@@ -57,7 +57,7 @@ from horizontree.threads import Map
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
 _MOST_PASSES = 20  # of repair over a whole tree
-_MOST_ROOTS = 64  # of equally cheap trees of depth three
+_MOST_TIED_FEATURES = 64  # whose pairs are looked at for all equally cheap trees
 _NEVER = 1 << 62  # dearer than any tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
@@ -251,8 +251,9 @@ class HorizonSearch:
 
     def _is_small(self, samples: SampleSet) -> bool:
         """Return whether a tree of depth three is searched for over all features, with its ties."""
-        n_features = samples.n_features
-        return samples.n_samples * n_features * max(n_features, 64) <= self.effort.most_tied_work
+        is_narrow = samples.n_features <= _MOST_TIED_FEATURES
+        has_few_cuts = samples.order.size <= self.effort.most_tied_cuts
+        return is_narrow and has_few_cuts and self._closes(samples)
 
     def _narrowed(self, samples: SampleSet) -> SampleSet:
         """Leave out features, unless the samples are few."""
@@ -280,11 +281,8 @@ class HorizonSearch:
             return tree
         settling = Settling(self.objective, self._roots_of)
         settled = settling.settled(tree, samples, self.max_depth)
-        if self.watch.should_stop() and cost_of(settled, samples, self.objective) > cost_of(
-            tree, samples, self.objective
-        ):  # it was cut short
-            return tree
-        return settled
+        costs = [cost_of(each, samples, self.objective) for each in (tree, settled)]
+        return settled if costs[1] <= costs[0] else tree  # dearer if the time was up
 
     def _roots_of(self, samples: SampleSet, depth: int) -> tuple[int, list[Split]]:
         """Return the cost of the best tree of depth two or three, and roots of such trees.
@@ -319,9 +317,9 @@ class HorizonSearch:
     def _solve_block(self, node: Node, n_solves: int | None, run: Map) -> None:
         """Find the best subtree of a node with few levels left, if it beats what is there."""
         samples = node.samples
-        is_whole = node.depth == self.max_depth and (
-            node.depth < 3 or n_solves is None or self._is_small(samples)
-        )
+        is_root = node.depth == self.max_depth
+        is_small = is_root and self._is_small(samples)
+        is_whole = is_root and (node.depth < 3 or n_solves is None or is_small)
         if not is_whole:
             samples = narrowed(samples, self.effort)
         bound = 0
@@ -349,7 +347,10 @@ class HorizonSearch:
                 else:
                     self._take(node, tree_of(found, samples, self.objective))
         elif n_solves != 0:
-            bound = self._search_depth_three(node, samples, n_solves, run)
+            few = narrowed(samples, self.effort)
+            if n_solves is not None and few is not samples:  # first where trees are likely
+                self._search_depth_three(node, few, n_solves, run, with_ties=False)
+            bound = self._search_depth_three(node, samples, n_solves, run, with_ties=is_small)
         if node.parent is None and samples is node.samples:
             self.bound = max(self.bound, bound)
 
@@ -360,7 +361,7 @@ class HorizonSearch:
             node.cost, node.block = cost, block
 
     def _search_depth_three(
-        self, node: Node, samples: SampleSet, n_solves: int | None, run: Map
+        self, node: Node, samples: SampleSet, n_solves: int | None, run: Map, *, with_ties: bool
     ) -> int:
         """Search over depth three; return a bound."""
         search = DepthThreeSearch(
@@ -369,7 +370,7 @@ class HorizonSearch:
             node.cost,
             self.effort.most_bins,
             closes=n_solves is None or self._closes(samples),
-            with_ties=node.depth == self.max_depth and self._is_small(samples),
+            with_ties=with_ties,
             stops=self.watch.should_stop,
             run=run,
         )
@@ -382,8 +383,7 @@ class HorizonSearch:
                 n_proven = 100 * bound // best if best else 100
                 self.watch.report("% proven", n_proven, 100, best, bound)
         if search.with_ties and search.roots:
-            roots = search.roots[:_MOST_ROOTS]
-            self._found_three = search.best, [root_split(samples, root) for root in roots]
+            self._found_three = search.best, [root_split(samples, root) for root in search.roots]
         if search.best_root is not None:
             self._take(node, search.tree())
         return min(search.bound, node.cost)

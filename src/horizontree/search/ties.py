@@ -34,7 +34,8 @@ class Settling:
         What is minimised.
     roots_of : callable
         Gives for some samples and a depth, two or three, the least cost of a tree that is known,
-        and the roots of the trees that are known to cost that; none when that is a leaf.
+        and the roots of the trees that are known to cost that; none when only a leaf does. For the
+        sides of such a root it must know trees that make up that cost.
     """
 
     objective: Objective
