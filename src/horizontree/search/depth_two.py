@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,9 @@ _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are 
 _MANY_FEATURES = 12  # from here on
 _MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
 _PAIRS_PER_TASK = LANES
+
+Ties = Literal["none", "met", "all"]
+"""Which other trees are wanted that are as cheap as the best."""
 MOST_ROOTS = 64  # of equally cheap trees
 
 
@@ -284,7 +288,7 @@ def solve_depth_two(
     below: int | None = None,
     most_bins: int | None = None,
     closes: bool = True,
-    with_ties: bool = False,
+    ties: Ties = "none",
     stops: Callable[[], bool] = lambda: False,
     run: Map = map,
     scanner: PairScanner | None = None,
@@ -293,7 +297,8 @@ def solve_depth_two(
 
     Where ``closes`` is false, or ``stops`` says so, the cheapest one over boundaries of bins is
     good enough. The number of bins decides how fast this is, and which of several best trees
-    is taken. ``with_ties`` asks for the roots of the others among boundaries of bins, too.
+    is taken. ``ties`` asks for the roots of others among boundaries of bins, too: of those that are
+    met on the way to the best one, or of all, for which no pair of features may be left out early.
     """
     if most_bins is None:
         most_bins = n_bins_for(samples.n_samples, MOST_BINS)
@@ -305,20 +310,23 @@ def solve_depth_two(
     columns = np.arange(samples.n_features)
     pairs = all_pairs(samples.n_features)
     last = np.cumsum(samples.class_counts)
-    for most in _passes(samples.n_features, most_bins, is_limited=below is not None):
+    passes = _passes(samples.n_features, most_bins, is_limited=below is not None)
+    for most in passes:
+        slack = int(ties == "all" and most != passes[-1])  # a tie may show in a later pass only
         bins = cut_into_bins(samples, min(most, most_in_memory(samples.n_features)))
         first = last - samples.class_counts
         binned = solve_bins(bins, first, last, objective, run, pairs, scanner=scanner)
-        if binned.cost < best.cost:
+        is_tied = ties == "all" and best.feature >= 0 and binned.cost == best.cost
+        if binned.cost < best.cost or is_tied:
             n_left = int(bins.left_of[binned.feature, binned.boundary])
             best = DepthTwo(binned.cost, int(columns[binned.feature]), n_left)
-            if with_ties:
+            if ties != "none":
                 roots = binned.cheapest_roots(bins, objective)
                 best = replace(best, roots=tuple((int(columns[f]), n) for f, n in roots))
-        if binned.bound >= best.cost:
+        if binned.bound >= best.cost + slack:
             return best
         if most < most_bins:
-            pairs = pairs[binned.bounds_of(pairs, bins, objective) < best.cost]
+            pairs = pairs[binned.bounds_of(pairs, bins, objective) < best.cost + slack]
             kept, numbers = np.unique(pairs, return_inverse=True)
             pairs = numbers.reshape(pairs.shape)
             samples = samples.with_features(kept)
@@ -336,7 +344,7 @@ def solve_depth_two(
     if feature < 0:
         return best
     root = int(columns[feature]), n_left
-    return DepthTwo(cost, *root, roots=(root,) if with_ties else ())
+    return DepthTwo(cost, *root, roots=() if ties == "none" else (root,))
 
 
 def _passes(n_features: int, most_bins: int, *, is_limited: bool) -> list[int]:

@@ -301,7 +301,7 @@ class HorizonSearch:
                 samples,
                 self.objective,
                 most_bins=MOST_BINS,
-                with_ties=True,
+                ties="met",
                 stops=self.watch.should_stop,
                 run=self.run,
             )
@@ -332,7 +332,7 @@ class HorizonSearch:
                 self.objective,
                 most_bins=MOST_BINS if is_whole else None,
                 closes=is_whole or self._closes(samples),
-                with_ties=is_whole,
+                ties="all" if is_whole else "none",
                 stops=self.watch.should_stop,
                 run=run,
                 scanner=self.scanner,
