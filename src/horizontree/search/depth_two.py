@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +41,6 @@ _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are 
 _MANY_FEATURES = 12  # from here on
 _MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
 _PAIRS_PER_TASK = LANES
-
-Ties = Literal["none", "met", "all"]
-"""Which other trees are wanted that are as cheap as the best."""
 MOST_ROOTS = 64  # of equally cheap trees
 
 
@@ -288,7 +284,7 @@ def solve_depth_two(
     below: int | None = None,
     most_bins: int | None = None,
     closes: bool = True,
-    ties: Ties = "none",
+    with_ties: bool = False,
     stops: Callable[[], bool] = lambda: False,
     run: Map = map,
     scanner: PairScanner | None = None,
@@ -297,8 +293,7 @@ def solve_depth_two(
 
     Where ``closes`` is false, or ``stops`` says so, the cheapest one over boundaries of bins is
     good enough. The number of bins decides how fast this is, and which of several best trees
-    is taken. ``ties`` asks for the roots of others among boundaries of bins, too: of those that are
-    met on the way to the best one, or of all, for which no pair of features may be left out early.
+    is taken. ``with_ties`` asks for the roots of the others among boundaries of bins, too.
     """
     if most_bins is None:
         most_bins = n_bins_for(samples.n_samples, MOST_BINS)
@@ -310,23 +305,20 @@ def solve_depth_two(
     columns = np.arange(samples.n_features)
     pairs = all_pairs(samples.n_features)
     last = np.cumsum(samples.class_counts)
-    passes = _passes(samples.n_features, most_bins, is_limited=below is not None)
-    for most in passes:
-        slack = int(ties == "all" and most != passes[-1])  # a tie may show in a later pass only
+    for most in _passes(samples.n_features, most_bins, is_limited=below is not None):
         bins = cut_into_bins(samples, min(most, most_in_memory(samples.n_features)))
         first = last - samples.class_counts
         binned = solve_bins(bins, first, last, objective, run, pairs, scanner=scanner)
-        is_tied = ties == "all" and best.feature >= 0 and binned.cost == best.cost
-        if binned.cost < best.cost or is_tied:
+        if binned.cost < best.cost:
             n_left = int(bins.left_of[binned.feature, binned.boundary])
             best = DepthTwo(binned.cost, int(columns[binned.feature]), n_left)
-            if ties != "none":
+            if with_ties:
                 roots = binned.cheapest_roots(bins, objective)
                 best = replace(best, roots=tuple((int(columns[f]), n) for f, n in roots))
-        if binned.bound >= best.cost + slack:
+        if binned.bound >= best.cost:
             return best
         if most < most_bins:
-            pairs = pairs[binned.bounds_of(pairs, bins, objective) < best.cost + slack]
+            pairs = pairs[binned.bounds_of(pairs, bins, objective) < best.cost]
             kept, numbers = np.unique(pairs, return_inverse=True)
             pairs = numbers.reshape(pairs.shape)
             samples = samples.with_features(kept)
@@ -344,7 +336,7 @@ def solve_depth_two(
     if feature < 0:
         return best
     root = int(columns[feature]), n_left
-    return DepthTwo(cost, *root, roots=() if ties == "none" else (root,))
+    return DepthTwo(cost, *root, roots=(root,) if with_ties else ())
 
 
 def _passes(n_features: int, most_bins: int, *, is_limited: bool) -> list[int]:

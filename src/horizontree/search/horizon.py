@@ -301,7 +301,7 @@ class HorizonSearch:
                 samples,
                 self.objective,
                 most_bins=MOST_BINS,
-                ties="met",
+                with_ties=True,
                 stops=self.watch.should_stop,
                 run=self.run,
             )
@@ -332,7 +332,7 @@ class HorizonSearch:
                 self.objective,
                 most_bins=MOST_BINS if is_whole else None,
                 closes=is_whole or self._closes(samples),
-                ties="all" if is_whole else "none",
+                with_ties=is_whole,
                 stops=self.watch.should_stop,
                 run=run,
                 scanner=self.scanner,
