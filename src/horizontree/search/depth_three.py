@@ -226,7 +226,8 @@ class DepthThreeSearch:
                 self._parked.append((f, low, high))
         self._parked = [where for where in self._parked if self._bound_of(*where) < self._limit]
         roots = [where for where in self._parked if where[1] == where[2] and self.closes]
-        roots = [where for where in roots if self._bound_of(*where) < self._hope_of(*where)]  # new
+        # one that costs what its bound says is solved already, and stays for the tie only
+        roots = [where for where in roots if self._bound_of(*where) < self._hope_of(*where)]
         roots.sort(key=lambda where: (self._hope_of(*where), where))
         for f, n_left, _ in roots[:N_PROMISING]:
             if not self.stops():
