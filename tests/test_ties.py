@@ -259,6 +259,15 @@ def test_settling_makes_no_tree_dearer_whatever_the_effort_leaves_out(
     assert search.bound <= cost <= cost_of(greedy, samples, objective)
 
 
+@pytest.mark.parametrize("seed", [7, 27, 31, 35])
+def test_ties_among_some_features_only_are_not_settled(seed):
+    # small once features are left out; each side of a root would leave out others
+    X, y = make_data(40, 8, n_values=6, seed=seed)
+    effort = replace(EFFORTS["normal"], most_features=3, most_tied_cuts=4 * 40, n_repairs=0)
+    search = CheckedSearch(3, 3, Objective(1, 1), effort, Watch(None))
+    assert search.search(rank_samples(X, y, 2)) is not None
+
+
 @pytest.mark.parametrize("n_features", [5, 22])
 def test_a_search_that_is_stopped_at_any_moment_loses_no_tree(n_features):
     X, y = make_data(40, n_features, n_values=4, seed=1)
