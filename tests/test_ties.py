@@ -59,16 +59,6 @@ def paying_last_splits(samples, objective):
     return (best, costs[best]) if best < leaf else (leaf, [None])
 
 
-def cheapest_roots(samples, objective):
-    """The least cost of a tree of depth two with a split at its root, and all such roots."""
-    costs = {}
-    for root, sides in all_splits(samples):
-        if min(side.n_samples for side in sides) >= objective.min_samples_leaf:
-            below = sum(paying_last_splits(side, objective)[0] for side in sides)
-            costs.setdefault(objective.split_cost + below, []).append(root)
-    return min(costs), costs[min(costs)]
-
-
 NEVER = 1 << 62
 
 
@@ -91,11 +81,9 @@ def test_all_roots_of_the_cheapest_trees_are_known_where_each_value_is_a_bin(dat
         return
     assert found.roots[0] == (found.feature, found.n_left)
     cost, roots = known_roots(samples, objective)
-    naive_cost, naive_roots = cheapest_roots(samples, objective)
-    assert cost == naive_cost
-    assert {(root.feature, root.cut) for root in roots} == {
-        (root.feature, root.cut) for root in naive_roots
-    }
+    assert cost == naive.optimal_cost(X, y, 2, objective)
+    known = {(root.feature, root.cut) for root in roots}
+    assert known == naive.cheapest_roots(X, y, 2, objective, cost)
 
 
 @pytest.mark.nojit

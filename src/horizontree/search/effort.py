@@ -28,11 +28,11 @@ class Effort:
     n_solves : int or None
         Sides that the search over depth three solves, up to the end of a round; None for as
         many as a proof takes.
+    n_block_solves : int
+        The same for a block of a deeper tree; 0 leaves the block as it is.
     most_tied_cuts : int
         Samples times features, of 64 features at most, up to which a tree of depth three is
         searched for over all features, and the equally cheap ones with it.
-    n_block_solves : int
-        The same for a block of a deeper tree; 0 leaves the block as it is.
     n_repairs : int
         Trials of repair.
     slack : float
@@ -51,8 +51,8 @@ class Effort:
     most_rows: int
     most_exact_rows: int
     n_solves: int | None
-    most_tied_cuts: int
     n_block_solves: int
+    most_tied_cuts: int
     n_repairs: int
     slack: float
     n_longer_solves: int
@@ -68,8 +68,8 @@ EFFORTS = {
         most_rows=5_000,
         most_exact_rows=5_000,
         n_solves=40,
-        most_tied_cuts=0,
         n_block_solves=0,
+        most_tied_cuts=0,
         n_repairs=0,
         slack=1.0,
         n_longer_solves=0,
@@ -83,8 +83,8 @@ EFFORTS = {
         most_rows=20_000,
         most_exact_rows=10_000,
         n_solves=500,
-        most_tied_cuts=1 << 14,
         n_block_solves=60,
+        most_tied_cuts=1 << 14,
         n_repairs=24,
         slack=1.0,
         n_longer_solves=0,
@@ -98,8 +98,8 @@ EFFORTS = {
         most_rows=50_000,
         most_exact_rows=100_000,
         n_solves=None,
-        most_tied_cuts=1 << 14,
         n_block_solves=400,
+        most_tied_cuts=1 << 14,
         n_repairs=200,
         slack=1.1,
         n_longer_solves=2_000,

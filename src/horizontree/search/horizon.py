@@ -347,8 +347,8 @@ class HorizonSearch:
                 else:
                     self._take(node, tree_of(found, samples, self.objective))
         elif n_solves != 0:
-            few = narrowed(samples, self.effort)
-            if n_solves is not None and few is not samples:  # first where trees are likely
+            if is_small and samples.n_features > self.effort.most_features and n_solves is not None:
+                few = narrowed(samples, self.effort)  # first where trees are likely
                 self._search_depth_three(node, few, n_solves, run, with_ties=False)
             bound = self._search_depth_three(node, samples, n_solves, run, with_ties=is_small)
         if node.parent is None and samples is node.samples:
@@ -382,7 +382,7 @@ class HorizonSearch:
                 best, bound = search.best, max(self.bound, search.bound)
                 n_proven = 100 * bound // best if best else 100
                 self.watch.report("% proven", n_proven, 100, best, bound)
-        if search.with_ties and search.roots:
+        if with_ties and search.roots:
             self._found_three = search.best, [root_split(samples, root) for root in search.roots]
         if search.best_root is not None:
             self._take(node, search.tree())
