@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier
 
 from horizontree import AlphaSearchCV, CARTClassifier, HorizonTreeClassifier
@@ -149,14 +150,16 @@ def cart() -> Table:
 
 def tuning() -> Table:
     """Compare the choice of a price with one fit, one core."""
+    tables = {f"{n_rows:,} x 10": make_data(n_rows) for n_rows in (150, 500, 2_000, 10_000)}
+    tables |= {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
+    tables["breast cancer"] = load_breast_cancer(return_X_y=True)
     rows = []
-    for n_rows in (150, 500, 2_000, 10_000):
-        X, y = make_data(n_rows)
+    for name, (X, y) in tables.items():
         for depth in (2, 3, 4, 8):
             fit = HorizonTreeClassifier(depth).fit
             search = AlphaSearchCV(HorizonTreeClassifier(depth), random_state=SEED).fit
             a, b = (seconds_of(partial(work, X, y), most=25) for work in (fit, search))
-            rows.append([f"{n_rows:,} x 10", str(depth), f"{a:.3f}", f"{b:.3f}", f"{b / a:.1f}"])
+            rows.append([name, str(depth), f"{a:.3f}", f"{b:.3f}", f"{b / a:.1f}"])
     return (
         "One fit of HorizonTree and the choice of its price by `AlphaSearchCV` (five folds, 21 "
         "prices, the last fit included), one core. Seconds, and their ratio.",
