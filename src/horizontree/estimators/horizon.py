@@ -11,6 +11,7 @@ from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
 from horizontree.estimators.on_backend import search_on
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
 from horizontree.search.effort import EFFORTS
+from horizontree.search.gaps import with_placed_thresholds
 from horizontree.search.horizon import HorizonSearch
 
 DEEPEST = 16
@@ -163,5 +164,6 @@ class HorizonTreeClassifier(BaseTreeClassifier):
             )  # fmt: skip
             tree = search.search(samples, tree)
             n_decided += search.n_decided
+        finished = with_placed_thresholds(problem.tree_of(tree), samples.X, problem.y)
         bound = objective.bound_from(search.bound)
-        return Found(trees=[problem.tree_of(tree)], n_iter=n_decided, bound=bound)
+        return Found(trees=[finished], n_iter=n_decided, bound=bound)
