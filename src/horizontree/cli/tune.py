@@ -48,7 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
         check_jax()
     samples = read_samples(arguments)
     search = AlphaSearchCV(
-        estimator, n_alphas=arguments.alphas, cv=arguments.cv, random_state=seed_of(arguments)
+        estimator,
+        n_alphas=arguments.alphas,
+        cv=arguments.cv,
+        n_repeats="auto" if arguments.repeats is None else arguments.repeats,
+        random_state=seed_of(arguments),
     )
     if not is_quiet(arguments):
         note(f"fitting {arguments.method} a few times for {arguments.alphas} prices of a split ...")
