@@ -35,6 +35,7 @@ from horizontree.search.splits import Split
 from horizontree.threads import Map
 
 _FIRST_STEP = 8  # bins from a root to its first neighbours
+_NEVER = np.iinfo(np.int64).max  # dearer than any root
 
 Root = tuple[int, int]
 """A feature of a sample set, and the number of samples on the left."""
@@ -114,22 +115,21 @@ def _first_boundaries(
 
     Either side of a root has at ``least`` so many samples.
     """
-    cheapest = []
-    purest = []
-    for f, n_bins in enumerate(bins.n_bins):
-        n_left = bins.left_of[f, 1:n_bins]
-        allowed = 1 + np.flatnonzero(
-            (n_left >= least) & (bins.left_of[f, n_bins] - n_left >= least)
-        )
-        if len(allowed) > 0:
-            cost = binned.costs[0, f, 0, allowed] + binned.costs[0, f, 1, allowed]
-            purity = binned.purity[f, allowed]
-            best = int(np.lexsort((-purity, cost))[0])
-            cheapest.append((int(cost[best]), -float(purity[best]), f, int(allowed[best])))
-            best = int(np.argmax(purity))
-            purest.append((-float(purity[best]), f, int(allowed[best])))
-    boundaries = [(f, b) for *_, f, b in sorted(cheapest)[:n_features]]
-    return boundaries + [(f, b) for _, f, b in sorted(purest)[: max(1, n_features // 3)]]
+    n_left = bins.left_of[:, 1:-1]  # of the boundaries 1, 2, ...
+    n_samples = bins.left_of.max()
+    allowed = (n_left >= least) & (n_samples - n_left >= least)
+    allowed &= np.arange(1, n_left.shape[1] + 1) < bins.n_bins[:, None]
+    features = np.flatnonzero(allowed.any(axis=1))
+    cost = np.where(allowed, binned.costs[0, :, :, 1:-1].sum(axis=1), _NEVER)
+    purity = np.where(allowed, binned.purity[:, 1:-1], -np.inf)
+    least_cost = cost.min(axis=1)
+    is_cheapest = allowed & (cost == least_cost[:, None])
+    cheapest = np.where(is_cheapest, purity, -np.inf).argmax(axis=1)
+    purest = purity.argmax(axis=1)
+    by_cost = sorted((least_cost[f], -purity[f, cheapest[f]], f) for f in features)[:n_features]
+    by_purity = sorted((-purity[f, purest[f]], f) for f in features)[: max(1, n_features // 3)]
+    boundaries = [(int(f), int(cheapest[f]) + 1) for *_, f in by_cost]
+    return boundaries + [(int(f), int(purest[f]) + 1) for _, f in by_purity]
 
 
 def _complete_root(
