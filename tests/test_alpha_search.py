@@ -211,6 +211,8 @@ def test_one_seed_one_choice():
         ({"n_fits": "some"}, "n_fits"),
         ({"n_repeats": 0}, "n_repeats"),
         ({"n_repeats": "often"}, "n_repeats"),
+        ({"n_repeats": 2, "cv": "holdout"}, "number of folds"),
+        ({"n_repeats": 2, "cv": KFold(3)}, "number of folds"),
         ({"selection": "luck"}, "selection"),
         ({"cv": 1}, "cv"),
         ({"cv": "halves"}, "cv"),
@@ -251,27 +253,6 @@ def test_a_draft_differs_in_its_search_only(estimator, short):
         assert draft.get_params() == estimator.get_params() | short
 
 
-@pytest.mark.parametrize(
-    ("estimator", "n_rows", "n_cuts", "n_repeats"),
-    [
-        (HorizonTreeClassifier(3), 999, 101, 3),
-        (HorizonTreeClassifier(3), 999, 100, 1),  # fits take milliseconds
-        (HorizonTreeClassifier(3), 1000, 999, 1),  # scores are steady
-        (HorizonTreeClassifier(2), 999, 998, 1),  # no short search
-        (CARTClassifier(3), 999, 998, 1),
-        (LSOCTClassifier(3), 999, 998, 3),
-    ],
-)
-def test_few_rows_are_divided_anew_where_that_is_cheap(estimator, n_rows, n_cuts, n_repeats):
-    X = np.column_stack([np.arange(n_rows) % (n_cuts - 1), np.arange(n_rows) % 3])
-    y = np.arange(n_rows) % 2
-    has_draft = estimator._draft() is not None
-    search = AlphaSearchCV(estimator, random_state=0)
-    assert len(search._divisions(X, y, has_draft)) == 5 * n_repeats
-    search.set_params(n_repeats=2)
-    assert len(search._divisions(X, y, has_draft)) == 5 * 2
-
-
 @pytest.mark.parametrize("n_repeats", [1, 2])
 def test_repeated_folds_are_those_of_scikit_learn(n_repeats):
     X, y = make_data(60, 3, seed=4)
@@ -290,8 +271,8 @@ def test_the_last_fit_has_the_whole_search():
     assert search.best_estimator_.effort == "normal"
     alone = HorizonTreeClassifier(3, ccp_alpha=search.best_alpha_, random_state=0).fit(X, y)
     assert search.best_estimator_.tree_ == alone.tree_
-    assert search.n_fits_ == 3 * 2 * 2 + 1
-    assert search.fit(X[:119], y[:119]).n_fits_ == 3 * 2 * 1 + 1
+    assert search.n_fits_ == 2 * 2 + 1
+    assert search.fit(X[:119], y[:119]).n_fits_ == 2 * 1 + 1
 
 
 @settings(max_examples=40)

@@ -104,6 +104,7 @@ def test_a_plot_shows_accuracies_sizes_and_the_choice():
         (["--method", "contree"], "no price of a split"),
         (["--cv", "1"], "--cv: expected holdout or an integer of at least 2"),
         (["--alphas", "1"], "--alphas"),
+        (["--cv", "holdout", "--repeats", "2"], "--repeats needs a number of folds"),
         (["--ccp-alpha", "0.1"], "--ccp-alpha"),
         (["--depth", "99"], "--depth"),
         (["--plot", "path.txt"], "--plot path.txt: expected a name that ends in .svg"),

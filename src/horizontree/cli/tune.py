@@ -46,12 +46,14 @@ def run(arguments: argparse.Namespace) -> None:
     keep_programs()
     if arguments.backend == "jax":
         check_jax()
+    if arguments.repeats > 1 and arguments.cv == "holdout":
+        raise CommandError("--repeats needs a number of folds: give --cv N instead of holdout")
     samples = read_samples(arguments)
     search = AlphaSearchCV(
         estimator,
         n_alphas=arguments.alphas,
         cv=arguments.cv,
-        n_repeats="auto" if arguments.repeats is None else arguments.repeats,
+        n_repeats=arguments.repeats,
         random_state=seed_of(arguments),
     )
     if not is_quiet(arguments):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,6 @@ def n_bins_for(n_samples: int, most: int) -> int:
     return min(most, max(8, n_samples // _SAMPLES_PER_BIN))
 
 
-@lru_cache(maxsize=64)
 def all_pairs(n_features: int) -> NDArray[np.intp]:
     """List all pairs of features, each feature with itself, too."""
     return np.stack(np.triu_indices(n_features), axis=1)
