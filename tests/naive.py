@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from horizontree.encoding import SampleSet
 from horizontree.objective import COST_SCALE, Objective
+from horizontree.search.depth_two import BinnedDepthTwo, Bins
 from horizontree.search.splits import Split
 from horizontree.tree import Tree
 
@@ -104,6 +105,24 @@ def cheapest_roots(
 
 
 # ----------------------------------------------------------------------------------- CART
+
+
+def first_boundaries(
+    bins: Bins, binned: BinnedDepthTwo, n_features: int, least: int
+) -> list[tuple[int, int]]:
+    """List the features with the cheapest roots of depth two, then those with the purest."""
+    roots = []
+    for f, n_bins in enumerate(bins.n_bins):
+        n_samples = bins.left_of[f, n_bins]
+        for b in range(1, n_bins):
+            if least <= bins.left_of[f, b] <= n_samples - least:
+                cost = int(binned.costs[0, f, 0, b]) + int(binned.costs[0, f, 1, b])
+                roots.append((cost, -float(binned.purity[f, b]), f, b))
+    features = sorted({f for _, _, f, _ in roots})
+    cheapest = sorted(min(root for root in roots if root[2] == f) for f in features)
+    purest = sorted(min(root[1:] for root in roots if root[2] == f) for f in features)
+    by_cost = [(f, b) for _, _, f, b in cheapest[:n_features]]
+    return by_cost + [(f, b) for _, f, b in purest[: max(1, n_features // 3)]]
 
 
 def cart(

@@ -15,7 +15,8 @@ from horizontree import CARTClassifier, HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import horizon
-from horizontree.search.candidates import complete_roots, completed
+from horizontree.search.candidates import _first_boundaries, complete_roots, completed
+from horizontree.search.depth_two import cut_into_bins, solve_bins
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
 from horizontree.search.perturbation import Perturbation
@@ -68,6 +69,25 @@ def test_a_completed_tree_costs_what_it_says(data, depth, objective):
     cost, tree = completed(samples, depth, objective, EFFORTS["normal"])
     assert cost == cost_of(tree, samples, objective)
     assert cost <= objective.leaf_cost(samples.class_counts)
+
+
+@pytest.mark.parametrize("n_values", [2, 5, None])
+@pytest.mark.parametrize("least", [1, 20])
+def test_the_first_roots_are_the_cheapest_and_the_purest(n_values, least):
+    for seed in range(20):
+        X, y = make_data(90, 5, 3, n_values=n_values, seed=seed)
+        X[:, 4] = X[:, 4] > 0  # one feature with a single boundary
+        samples = rank_samples(X, y, 3)
+        bins = cut_into_bins(samples, 2 + seed)
+        last = np.cumsum(samples.class_counts)
+        first = last - samples.class_counts
+        binned = solve_bins(bins, first, last, Objective(1, least), with_hope=False)
+        for f, n_bins in enumerate(bins.n_bins):  # cells that no kernel fills
+            binned.costs[:, f, :, n_bins:] = np.iinfo(np.int64).min // 2
+            binned.purity[f, n_bins:] = np.inf
+        for n_features in (1, 2, 6):
+            expected = naive.first_boundaries(bins, binned, n_features, least)
+            assert _first_boundaries(bins, binned, n_features, least) == expected
 
 
 @given(small_data(), st.integers(2, 5), OBJECTIVES)

@@ -29,7 +29,8 @@ class HorizonTreeClassifier(BaseTreeClassifier):
     with ``effort="thorough"`` it goes on until the tree is proven optimal. Deeper trees are
     grown level by level: candidate splits are completed to the full depth before one is
     chosen, the last three levels are searched with bounds, and the finished tree is repaired
-    where errors are left. The result is never worse than CART's.
+    where errors are left. The result is never worse than CART's. Below the root a threshold lies,
+    between the values that it parts, where it divides the samples of the node above best.
 
     Parameters
     ----------
