@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.model_selection import KFold, RepeatedStratifiedKFold
+from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from horizontree import (
@@ -209,10 +209,6 @@ def test_one_seed_one_choice():
         ({"n_alphas": 1}, "n_alphas"),
         ({"n_fits": 0}, "n_fits"),
         ({"n_fits": "some"}, "n_fits"),
-        ({"n_repeats": 0}, "n_repeats"),
-        ({"n_repeats": "often"}, "n_repeats"),
-        ({"n_repeats": 2, "cv": "holdout"}, "number of folds"),
-        ({"n_repeats": 2, "cv": KFold(3)}, "number of folds"),
         ({"selection": "luck"}, "selection"),
         ({"cv": 1}, "cv"),
         ({"cv": "halves"}, "cv"),
@@ -251,17 +247,6 @@ def test_a_draft_differs_in_its_search_only(estimator, short):
         assert draft is None
     else:
         assert draft.get_params() == estimator.get_params() | short
-
-
-@pytest.mark.parametrize("n_repeats", [1, 2])
-def test_repeated_folds_are_those_of_scikit_learn(n_repeats):
-    X, y = make_data(60, 3, seed=4)
-    folds = RepeatedStratifiedKFold(n_splits=4, n_repeats=n_repeats, random_state=7)
-    ours = AlphaSearchCV(CARTClassifier(4), cv=4, n_repeats=n_repeats, random_state=7).fit(X, y)
-    theirs = AlphaSearchCV(CARTClassifier(4), cv=folds).fit(X, y)
-    assert ours.n_fits_ == 4 * n_repeats + 1
-    for name, column in theirs.cv_results_.items():
-        np.testing.assert_array_equal(ours.cv_results_[name], column)
 
 
 def test_the_last_fit_has_the_whole_search():

@@ -38,10 +38,10 @@ def answer_of(capsys, *arguments: str) -> dict:
 def test_tuning_is_that_of_the_library(noisy, capsys):
     answer = answer_of(
         capsys, "tune", noisy, "--target", "y", "--method", "cart", "--depth", "5",
-        "--cv", "4", "--repeats", "2", "--seed", "3", "--json",
+        "--cv", "4", "--seed", "3", "--json",
     )  # fmt: skip
     frame = polars.read_csv(noisy)
-    search = AlphaSearchCV(CARTClassifier(5), cv=4, n_repeats=2, random_state=3)
+    search = AlphaSearchCV(CARTClassifier(5), cv=4, random_state=3)
     search.fit(frame.drop("y").to_numpy(), frame["y"].to_numpy())
     assert answer["best_alpha"] == search.best_alpha_
     assert answer["best_score"] == search.best_score_
@@ -104,7 +104,6 @@ def test_a_plot_shows_accuracies_sizes_and_the_choice():
         (["--method", "contree"], "no price of a split"),
         (["--cv", "1"], "--cv: expected holdout or an integer of at least 2"),
         (["--alphas", "1"], "--alphas"),
-        (["--cv", "holdout", "--repeats", "2"], "--repeats needs a number of folds"),
         (["--ccp-alpha", "0.1"], "--ccp-alpha"),
         (["--depth", "99"], "--depth"),
         (["--plot", "path.txt"], "--plot path.txt: expected a name that ends in .svg"),

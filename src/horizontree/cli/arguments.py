@@ -128,9 +128,6 @@ def _add_tune(commands: _Commands[_Parser]) -> None:
     choice.add_argument("--cv", type=_cv, default=5, metavar="N",
                         help="a number of folds, or holdout for a third of the rows "
                              "(default: 5)")  # fmt: skip
-    choice.add_argument("--repeats", type=_integer(1), default=1, metavar="N",
-                        help="how many times the rows are divided into folds "
-                             "(default: 1)")  # fmt: skip
     choice.add_argument("--alphas", type=_integer(2), default=21, metavar="N",
                         help="prices to choose from (default: 21)")  # fmt: skip
     result = tune.add_argument_group("the result")

@@ -46,15 +46,9 @@ def run(arguments: argparse.Namespace) -> None:
     keep_programs()
     if arguments.backend == "jax":
         check_jax()
-    if arguments.repeats > 1 and arguments.cv == "holdout":
-        raise CommandError("--repeats needs a number of folds: give --cv N instead of holdout")
     samples = read_samples(arguments)
     search = AlphaSearchCV(
-        estimator,
-        n_alphas=arguments.alphas,
-        cv=arguments.cv,
-        n_repeats=arguments.repeats,
-        random_state=seed_of(arguments),
+        estimator, n_alphas=arguments.alphas, cv=arguments.cv, random_state=seed_of(arguments)
     )
     if not is_quiet(arguments):
         note(f"fitting {arguments.method} a few times for {arguments.alphas} prices of a split ...")

@@ -186,7 +186,7 @@ class SampleSet:
 
     def _without_constant_features(self) -> SampleSet:
         varies = self.n_distinct > 1
-        return self if varies.all() else self.with_features(np.flatnonzero(varies))
+        return self.with_features(np.flatnonzero(varies))
 
 
 def rank_samples(

@@ -11,12 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import (
-    RepeatedKFold,
-    RepeatedStratifiedKFold,
-    StratifiedShuffleSplit,
-    check_cv,
-)
+from sklearn.model_selection import KFold, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -76,9 +71,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     cv : int, "holdout", or splitter, default=5
         A number is that many folds of cross-validation; ``"holdout"`` is one division into
         training and validation rows, as in the paper.
-    n_repeats : int, default=1
-        How many times the rows are divided into folds. Three times choose a little better on a
-        few hundred rows, for up to three times the time.
     validation_fraction : float, default=1/3
         Share of the rows that ``"holdout"`` validates with.
     n_fits : "auto" or int, default="auto"
@@ -129,7 +121,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         n_alphas: int = 21,
         alphas: ArrayLike | None = None,
         cv: Any = 5,
-        n_repeats: int = 1,
         validation_fraction: float = 1 / 3,
         n_fits: int | str = "auto",
         selection: str = "auto",
@@ -139,7 +130,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.n_alphas = n_alphas
         self.alphas = alphas
         self.cv = cv
-        self.n_repeats = n_repeats
         self.validation_fraction = validation_fraction
         self.n_fits = n_fits
         self.selection = selection
@@ -205,11 +195,6 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         check_integer("n_alphas", self.n_alphas, at_least=2)
         if self.n_fits != "auto":
             check_integer("n_fits", self.n_fits, at_least=1)
-        check_integer("n_repeats", self.n_repeats, at_least=1)
-        if self.n_repeats > 1 and not isinstance(self.cv, Integral):
-            raise ValueError(
-                f"n_repeats={self.n_repeats} needs a number of folds as cv, got cv={self.cv!r}."
-            )
         check_choice("selection", self.selection, ("auto", "best"))
         check_real("validation_fraction", self.validation_fraction, above=0.0, at_most=0.9)
         estimator = HorizonTreeClassifier() if self.estimator is None else self.estimator
@@ -244,9 +229,8 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             check_integer("cv", self.cv, at_least=2)
             n_folds = min(int(self.cv), len(y))
             is_frequent = np.unique(y, return_counts=True)[1].min() >= n_folds
-            kind = RepeatedStratifiedKFold if is_frequent else RepeatedKFold
-            folds = kind(n_splits=n_folds, n_repeats=int(self.n_repeats), random_state=seed)
-            return list(folds.split(X, y))
+            kind = StratifiedKFold if is_frequent else KFold
+            return list(kind(n_folds, shuffle=True, random_state=seed).split(X, y))
         if isinstance(self.cv, str):
             check_choice("cv", self.cv, ("holdout",))
             fraction = float(self.validation_fraction)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from horizontree.encoding import threshold_between
+from horizontree.encoding import SAMPLE, rank_samples, threshold_between
+from horizontree.search._cart_kernels import add_purity_of_cuts
 from horizontree.tree import LEAF, Tree
 
 _MOST_ROWS = 1 << 20
@@ -53,21 +54,14 @@ def _purest_neighbours(
     Of several pairs the one in the middle, the lower of two. Values that are the same in float32
     are not parted, unless all of them are: a threshold there would not survive the rounding.
     """
-    is_inside = (low <= values) & (values <= high)
-    total = np.bincount(labels)
-    before = np.bincount(labels[values < low], minlength=len(total))
-    by_value = np.flatnonzero(is_inside)[np.argsort(values[is_inside], kind="stable")]
-    values, labels = values[by_value], labels[by_value]
-    after = total - before - np.bincount(labels, minlength=len(total))
-    # sums of squared counts on either side, from one sample to the next: (n + 1)^2 - n^2 = 2 n + 1
-    n_same_left = before[labels] + _n_before(labels)
-    n_same_right = total[labels] - n_same_left - 1
-    left = (before**2).sum() + np.cumsum(2 * n_same_left + 1)[:-1]
-    right = (after**2).sum() + np.cumsum((2 * n_same_right + 1)[::-1])[::-1][1:]
-    n_left = before.sum() + np.arange(1, len(values))
-    purity = left / n_left + right / (total.sum() - n_left)
+    samples = rank_samples(values[:, None], labels, int(labels.max()) + 1)
+    purity_of = np.zeros(samples.order.shape)
+    add_purity_of_cuts(samples.order, samples.labels, samples.class_counts, purity_of)
+    by_value = samples.order[0] & SAMPLE
+    purity = purity_of[0, by_value][:-1]
+    values = values[samples.rows[by_value]]
     lower, higher = values[:-1], values[1:]
-    is_cut = lower < higher
+    is_cut = (low <= lower) & (lower < higher) & (higher <= high)
     with np.errstate(over="ignore"):
         if np.float32(low) < np.float32(high):
             is_cut &= lower.astype(np.float32) < higher.astype(np.float32)
@@ -75,13 +69,3 @@ def _purest_neighbours(
     purest = np.flatnonzero(purity >= purity.max() * (1 - _ROUNDING))
     cut = purest[(len(purest) - 1) // 2]
     return float(lower[cut]), float(higher[cut])
-
-
-def _n_before(labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return how often the label of each place stands before it."""
-    by_label = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels)
-    first = np.cumsum(counts) - counts
-    n_before = np.empty(len(labels), dtype=np.intp)
-    n_before[by_label] = np.arange(len(labels)) - first[labels[by_label]]
-    return n_before
