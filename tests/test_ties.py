@@ -19,6 +19,7 @@ from horizontree.search._cart_kernels import add_purity_of_cuts
 from horizontree.search.cart import grow_cart
 from horizontree.search.depth_two import MOST_BINS, grow_depth_two, solve_depth_two
 from horizontree.search.effort import EFFORTS
+from horizontree.search.growing_tree import root_split
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import Split, build_tree
 from horizontree.search.ties import Settling
@@ -66,8 +67,7 @@ def known_roots(samples, objective, depth=2):
     if depth != 2:
         return NEVER, []
     found = solve_depth_two(samples, objective, most_bins=MOST_BINS, with_ties=True)
-    roots = [(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in found.roots]
-    return found.cost, [Split(*root) for root in roots]
+    return found.cost, found.roots
 
 
 @pytest.mark.nojit
@@ -80,10 +80,10 @@ def test_all_roots_of_the_cheapest_trees_are_known_where_each_value_is_a_bin(dat
         assert found.roots == ()
         return
     assert found.roots[0] == (found.feature, found.n_left)
-    cost, roots = known_roots(samples, objective)
-    assert cost == naive.optimal_cost(X, y, 2, objective)
-    known = {(root.feature, root.cut) for root in roots}
-    assert known == naive.cheapest_roots(X, y, 2, objective, cost)
+    assert found.cost == naive.optimal_cost(X, y, 2, objective)
+    splits = [root_split(samples, root) for root in found.roots]
+    known = {(split.feature, split.cut) for split in splits}
+    assert known == naive.cheapest_roots(X, y, 2, objective, found.cost)
 
 
 @pytest.mark.nojit
@@ -94,7 +94,8 @@ def test_the_splits_of_the_tree_taken_are_the_purest_of_the_cheapest(data, objec
     cost, roots = known_roots(samples, objective)
     if len(roots) == 0:
         return
-    taken = Settling(objective, lambda *_: (cost, roots)).settled(roots[0], samples, 2)
+    first = root_split(samples, roots[0])
+    taken = Settling(objective, lambda *_: (cost, roots)).settled(first, samples, 2)
     assert cost_of(taken, samples, objective) == cost
 
     def last_split(side):
@@ -107,8 +108,8 @@ def test_the_splits_of_the_tree_taken_are_the_purest_of_the_cheapest(data, objec
 
     trees = []
     for root in roots:
-        sides = map(last_split, samples.divide(root.feature, root.cut))
-        trees.append(Split(root.feature, root.cut, *sides))
+        left, right = map(last_split, samples.split(*root))
+        trees.append(replace(root_split(samples, root), left=left, right=right))
 
     def rank(tree):  # fewer splits, then purer ones
         splits = [s for s in (tree, tree.left, tree.right) if s is not None]
@@ -154,7 +155,7 @@ def test_a_last_split_that_divides_all_rows_well_is_preferred():
     )  # fmt: skip
     y = np.array([0, 0, 0, 0, 1, 0, 0, 1, 1])
     samples = rank_samples(X, y, 2)
-    settling = Settling(Objective(1, 1), lambda *_: (0, [Split(0, 0.0)]))
+    settling = Settling(Objective(1, 1), lambda *_: (0, [(0, 5)]))
     tree = settling.settled(Split(0, 0.0), samples, 2)
     assert tree.right == Split(2, 0.0)
 
@@ -175,9 +176,9 @@ def test_a_tree_with_fewer_levels_than_it_may_have_is_settled_like_one_of_so_man
 
 def with_each_last_split(root, samples, objective):
     """The trees of depth two that a root has with its cheapest last splits."""
-    parts = samples.divide(root.feature, root.cut)
-    sides = [paying_last_splits(part, objective)[1] for part in parts]
-    return [replace(root, left=left, right=right) for left in sides[0] for right in sides[1]]
+    split = root_split(samples, root)
+    sides = [paying_last_splits(part, objective)[1] for part in samples.split(*root)]
+    return [replace(split, left=left, right=right) for left in sides[0] for right in sides[1]]
 
 
 def rank_of_tree(X, y, tree):

@@ -84,12 +84,12 @@ def _n_correct(left, total, node):
 
 @njit(nogil=True, cache=True)
 def _sweep(
-    order_f, f, code, sorted_code, class_bits, level, criterion, min_samples_leaf, preference
+    order_f, f, code, sorted_code, class_bits, level, criterion, min_samples_leaf, purity_above
 ):
     """Try every split of feature ``f`` at every node of the level.
 
-    Equal scores: the higher ``preference[f, last sample on the left]``, or gini where there is
-    no preference; equal again: the first feature, the lowest threshold.
+    Equal scores: the higher gini, with ``purity_above[f, last sample on the left]`` added where
+    that has rows; equal again: the first feature, the lowest threshold.
     """
     # unpacked once: a tuple of arrays passed on at every step costs its reference counts
     total, n_samples, left, n_left, squares = level[:5]
@@ -115,8 +115,8 @@ def _sweep(
                 if criterion == MISCLASSIFICATION:
                     score = float(_n_correct(left, total, node))
                 second = gini
-                if preference.shape[0] > 0:
-                    second = preference[f, last_sample[node]]
+                if purity_above.shape[0] > 0:
+                    second += purity_above[f, last_sample[node]]
                 if score > best_score[node, 0] or (
                     score == best_score[node, 0] and second > best_score[node, 1]
                 ):
@@ -278,11 +278,20 @@ def add_purity_of_cuts(order, labels, class_counts, out):
 
 
 @njit(nogil=True, cache=True)
-def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion, preference):
+def _n_bits(n_classes):
+    """Return how many bits a class takes."""
+    n_bits = 0
+    while (1 << n_bits) < n_classes:
+        n_bits += 1
+    return n_bits
+
+
+@njit(nogil=True, cache=True)
+def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion, purity_above):
     """Grow a tree level by level.
 
-    Splits with equal scores are compared by ``preference[f, sample]``, the sample being the last
-    one on the left; an array without rows stands for gini.
+    Of splits with equal scores the purer one is taken. ``purity_above[f, sample]`` is added to the
+    purity of a cut at the sample's value; an array without rows stands for nothing.
 
     Returns
     -------
@@ -291,10 +300,7 @@ def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion, pr
         left, and the left child; the right child is the next node.
     """
     n_classes = class_counts.shape[0]
-    class_bits = 0
-    while (1 << class_bits) < n_classes:
-        class_bits += 1
-
+    class_bits = _n_bits(n_classes)
     code = np.empty(labels.shape[0], np.int64)  # node of the level, then class; or -1
     for sample in range(labels.shape[0]):
         code[sample] = labels[sample]
@@ -316,7 +322,7 @@ def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion, pr
             _rewind(level)
             _sweep(
                 order[f], f, code, sorted_code, class_bits, level, criterion, min_samples_leaf,
-                preference,
+                purity_above,
             )  # fmt: skip
         depth += 1
         nodes = _record_splits(nodes, level, number_of)
@@ -333,3 +339,73 @@ def grow(order, labels, class_counts, max_depth, min_samples_leaf, criterion, pr
                 next_number_of[next_of[child]] = nodes[number_of[child >> 1], LEFT] + (child & 1)
         number_of = next_number_of
     return nodes
+
+
+@njit(nogil=True, cache=True)
+def _divided(order_f, n_left, labels, n_classes, class_bits, code):
+    """Send the samples to the two sides of a root; return these as a level."""
+    level = _new_level(2, n_classes)
+    for j in range(order_f.shape[0]):
+        sample = order_f[j] & SAMPLE
+        side = 0 if j < n_left else 1
+        code[sample] = (side << class_bits) | labels[sample]
+        level.total[side, labels[sample]] += 1
+        level.n_samples[side] += 1
+    return level
+
+
+@njit(nogil=True, cache=True)
+def best_of_roots(
+    order, labels, class_counts, roots, min_samples_leaf, split_cost, error_cost, purity
+):
+    """Put the best last splits below each root; return the best of these trees.
+
+    ``roots[r]`` is a feature and how many samples go left. A last split is the cheapest one, of
+    several that with the highest ``purity[f, sample]`` of a cut at the sample's value, its own
+    purity added. The best tree is the cheapest, of several that with the fewest splits, then that
+    with the highest sum of ``purity``, then the first.
+
+    Returns
+    -------
+    best : int
+        The root.
+    sides : int64 array, shape (2, 2)
+        Feature and last sample on the left of its two last splits; -1 where none pays.
+    """
+    class_bits = _n_bits(class_counts.shape[0])
+    code = np.empty(order.shape[1], np.int64)
+    sorted_code = np.empty_like(code)
+    sides = np.empty((2, 2), np.int64)
+    best_sides = np.empty_like(sides)
+    best, best_cost, best_n_splits, best_purity = -1, 0, 0, 0.0
+    for r in range(roots.shape[0]):
+        root, n_left = roots[r, 0], roots[r, 1]
+        level = _divided(order[root], n_left, labels, class_counts.shape[0], class_bits, code)
+        for f in range(order.shape[0]):
+            _rewind(level)
+            _sweep(
+                order[f], f, code, sorted_code, class_bits, level, MISCLASSIFICATION,
+                min_samples_leaf, purity,
+            )  # fmt: skip
+        cost, n_splits = split_cost, 1
+        sum_of_purity = purity[root, order[root, n_left - 1] & SAMPLE]
+        for side in range(2):
+            leaf = error_cost * (level.n_samples[side] - level.total[side].max())
+            n_wrong = level.n_samples[side] - np.int64(level.best_score[side, 0])
+            as_split = split_cost + error_cost * n_wrong
+            if level.best_feature[side] != NO_SPLIT and as_split < leaf:
+                sides[side, 0] = level.best_feature[side]
+                sides[side, 1] = level.best_sample[side]
+                cost += as_split
+                n_splits += 1
+                sum_of_purity += purity[sides[side, 0], sides[side, 1]]
+            else:
+                sides[side] = NO_SPLIT
+                cost += leaf
+        is_better = best < 0 or cost < best_cost
+        if cost == best_cost and n_splits <= best_n_splits:
+            is_better = is_better or n_splits < best_n_splits or sum_of_purity > best_purity
+        if is_better:
+            best, best_cost, best_n_splits, best_purity = r, cost, n_splits, sum_of_purity
+            best_sides[:] = sides
+    return best, best_sides

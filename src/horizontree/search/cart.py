@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ Criterion = Literal["gini", "misclassification"]
 
 _CODES = {"gini": GINI, "misclassification": MISCLASSIFICATION}
 
-_NO_PREFERENCE = np.empty((0, 0))
+_NOTHING = np.empty((0, 0))
 
 
 def grow_cart(
@@ -32,7 +33,7 @@ def grow_cart(
     max_depth: int | None,
     min_samples_leaf: int = 1,
     criterion: Criterion = "gini",
-    preference: NDArray[np.float64] = _NO_PREFERENCE,
+    purity_above: NDArray[np.float64] = _NOTHING,
 ) -> Split | None:
     """Grow a tree greedily: at each impure node the best split, until ``max_depth``.
 
@@ -47,9 +48,9 @@ def grow_cart(
     criterion : {"gini", "misclassification"}, default="gini"
         What a split is scored by. With ``"misclassification"`` and ``max_depth=1`` the
         result is the exact best single split.
-    preference : float64 array of shape (n_features, n_samples), optional
-        Of splits with equal scores that is taken whose last sample on the left has the highest;
-        without it the one with the higher gini.
+    purity_above : float64 array of shape (n_features, n_samples), optional
+        Of splits with equal scores that with the higher gini is taken; this is added to it, of the
+        last sample on the left.
 
     Returns
     -------
@@ -63,22 +64,27 @@ def grow_cart(
         min(max_depth, samples.n_samples) if max_depth is not None else samples.n_samples,
         min_samples_leaf,
         _CODES[criterion],
-        preference,
+        purity_above,
     )
     nodes: list[Split | None] = [None] * len(grown)
     for node in reversed(range(len(grown))):  # children come after their parent
         f, left = grown[node, FEATURE], grown[node, LEFT]
         if f != NO_SPLIT:
-            column = int(samples.features[f])
-            cut = float(samples.X[samples.rows[grown[node, CUT_SAMPLE]], column])
-            nodes[node] = Split(column, cut, nodes[left], nodes[left + 1])
+            split = split_at(samples, f, grown[node, CUT_SAMPLE])
+            nodes[node] = replace(split, left=nodes[left], right=nodes[left + 1])
     return nodes[0]
+
+
+def split_at(samples: SampleSet, feature: int, sample: int) -> Split:
+    """Return the split after the value that a sample has."""
+    column = int(samples.features[feature])
+    return Split(column, float(samples.X[samples.rows[sample], column]))
 
 
 def best_stump(
     samples: SampleSet,
     min_samples_leaf: int = 1,
-    preference: NDArray[np.float64] = _NO_PREFERENCE,
+    purity_above: NDArray[np.float64] = _NOTHING,
 ) -> Split | None:
     """Return the exact best single split; None when nothing can be split."""
     return grow_cart(
@@ -86,5 +92,5 @@ def best_stump(
         max_depth=1,
         min_samples_leaf=min_samples_leaf,
         criterion="misclassification",
-        preference=preference,
+        purity_above=purity_above,
     )

@@ -19,6 +19,7 @@ Everything is counted in work, never in seconds, and nothing depends on the numb
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
 
@@ -109,7 +110,7 @@ class HorizonSearch:
         self._cost = 0  # of the whole tree, as far as it is known
         self._lock = threading.Lock()
         self._found_two: DepthTwo | None = None  # for all samples
-        self._found_three: tuple[int, list[Split]] = _NEVER, []  # cost and roots, likewise
+        self._found_three: tuple[int, Sequence[Root]] = _NEVER, []  # cost and roots, likewise
         self._grown: dict[tuple[bytes, bool], Split | None] = {}  # by samples and features
 
     def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
@@ -284,7 +285,7 @@ class HorizonSearch:
         costs = [cost_of(each, samples, self.objective) for each in (tree, settled)]
         return settled if costs[1] <= costs[0] else tree  # dearer if the time was up
 
-    def _roots_of(self, samples: SampleSet, depth: int) -> tuple[int, list[Split]]:
+    def _roots_of(self, samples: SampleSet, depth: int) -> tuple[int, Sequence[Root]]:
         """Return the cost of the best tree of depth two or three, and roots of such trees.
 
         Of depth two they are those that the pass over bins knows that found it. Where it would be
@@ -292,20 +293,21 @@ class HorizonSearch:
         """
         if depth == 3:
             return self._found_three if self.max_depth == 3 else (_NEVER, [])
-        found = self._found_two
-        if found is None:
-            if not self._closes(samples) or self.watch.should_stop():
-                return _NEVER, []
-            samples = self._narrowed(samples)
-            found = solve_depth_two(
-                samples,
-                self.objective,
-                most_bins=MOST_BINS,
-                with_ties=True,
-                stops=self.watch.should_stop,
-                run=self.run,
-            )
-        return found.cost, [root_split(samples, root) for root in found.roots]
+        if self._found_two is not None:
+            return self._found_two.cost, self._found_two.roots
+        if not self._closes(samples) or self.watch.should_stop():
+            return _NEVER, []
+        few = self._narrowed(samples)
+        found = solve_depth_two(
+            few,
+            self.objective,
+            most_bins=MOST_BINS,
+            with_ties=True,
+            stops=self.watch.should_stop,
+            run=self.run,
+        )
+        places = np.searchsorted(samples.features, few.features)
+        return found.cost, [(int(places[feature]), n_left) for feature, n_left in found.roots]
 
     # ------------------------------------------------------------------------- blocks
 
@@ -383,7 +385,7 @@ class HorizonSearch:
                 n_proven = 100 * bound // best if best else 100
                 self.watch.report("% proven", n_proven, 100, best, bound)
         if with_ties and search.roots:
-            self._found_three = search.best, [root_split(samples, root) for root in search.roots]
+            self._found_three = search.best, search.roots
         if search.best_root is not None:
             self._take(node, search.tree())
         return min(search.bound, node.cost)

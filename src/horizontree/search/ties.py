@@ -7,21 +7,25 @@ one of those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from horizontree.encoding import SAMPLE, SampleSet
-from horizontree.objective import Objective
-from horizontree.search._cart_kernels import add_purity_of_cuts
-from horizontree.search.cart import best_stump
+from horizontree.objective import COST_SCALE, Objective
+from horizontree.search._cart_kernels import add_purity_of_cuts, best_of_roots
+from horizontree.search.candidates import Root
+from horizontree.search.cart import best_stump, split_at
+from horizontree.search.growing_tree import root_of, root_split
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import Split
 
 MOST_CUTS = 1 << 23
 """Samples times features, beyond which ties are rare and the table of cuts would be large."""
+
+Sides = tuple[Split | None, Split | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,35 +43,50 @@ class Settling:
     """
 
     objective: Objective
-    roots_of: Callable[[SampleSet, int], tuple[int, list[Split]]]
+    roots_of: Callable[[SampleSet, int], tuple[int, Sequence[Root]]]
 
     def settled(self, tree: Split | None, samples: SampleSet, depth: int) -> Split | None:
         """Return a tree of at most ``depth`` levels that is not dearer."""
         return self._settled(tree, samples, depth, np.zeros(samples.order.shape))
 
     def _settled(
-        self, tree: Split | None, samples: SampleSet, depth: int, purity: NDArray[np.float64]
+        self, tree: Split | None, samples: SampleSet, depth: int, above: NDArray[np.float64]
     ) -> Split | None:
         """Settle a subtree.
 
-        ``purity[f, sample]``, of a cut at the sample's value, is summed over the nodes above; that
-        of this node is added.
+        ``above[f, sample]`` is the purity of a cut at the sample's value, summed over the nodes
+        above.
         """
         if samples.is_pure or samples.n_features == 0:
             return None
-        add_purity_of_cuts(samples.order, samples.labels, samples.class_counts, purity)
         if depth == 1:
-            return self._last_split(samples, purity)
-        depth, trees = self._as_cheap(tree, samples, depth)
-        settled = [self._with_settled_sides(root, samples, depth, purity) for root in trees]
-        if len(settled) > 1:
-            return min(settled, key=lambda tree: self._rank(tree, samples, purity))
-        return settled[0] if settled else None
+            return self._last_split(samples, above)
+        levels, roots = self._cheapest(tree, samples, depth)
+        sides: Sides = None, None
+        if roots is None:  # no other tree is known
+            root = None if tree is None else root_of(tree, samples)
+            if tree is None or root is None:  # an idle split
+                return tree
+            roots, sides = [root], (tree.left, tree.right)
+        if len(roots) == 0:
+            return None
+        purity = above.copy()
+        add_purity_of_cuts(samples.order, samples.labels, samples.class_counts, purity)
+        if levels == 2:
+            settled = self._of_two_levels(roots, samples, purity)
+        else:
+            trees = [self._with_settled_sides(r, sides, samples, levels, purity) for r in roots]
+            settled = trees[0]
+            if len(trees) > 1:
+                settled = min(trees, key=lambda tree: self._rank(tree, samples, purity))
+        if settled.left is None and settled.right is None:
+            return self._last_split(samples, above)
+        return settled
 
-    def _as_cheap(
+    def _cheapest(
         self, tree: Split | None, samples: SampleSet, depth: int
-    ) -> tuple[int, list[Split]]:
-        """Return trees to choose from, and how many levels they may have.
+    ) -> tuple[int, Sequence[Root] | None]:
+        """Return how many levels the trees may have, and the roots to choose from, if known.
 
         A tree that has fewer levels than it may have is chosen among those with so many.
         """
@@ -77,37 +96,54 @@ class Settling:
                 least, roots = self.roots_of(samples, levels)
                 if least <= cost:
                     return levels, roots
-        return depth, [] if tree is None else [tree]
+        return depth, None
+
+    def _of_two_levels(
+        self, roots: Sequence[Root], samples: SampleSet, purity: NDArray[np.float64]
+    ) -> Split:
+        """Return the best tree that one of the roots has with last splits below it."""
+        best, sides = best_of_roots(
+            samples.order, samples.labels, samples.class_counts, np.array(roots),
+            self.objective.min_samples_leaf, self.objective.split_cost, COST_SCALE, purity,
+        )  # fmt: skip
+        left, right = (
+            None if feature < 0 else split_at(samples, feature, sample) for feature, sample in sides
+        )
+        return replace(root_split(samples, roots[best]), left=left, right=right)
+
+    def _with_settled_sides(
+        self,
+        root: Root,
+        trees: Sides,
+        samples: SampleSet,
+        depth: int,
+        purity: NDArray[np.float64],
+    ) -> Split:
+        """Settle what is below a root."""
+        split = root_split(samples, root)
+        goes_left = samples.X[samples.rows, split.feature] <= split.cut
+        below = []
+        for tree, side, is_here in zip(
+            trees, samples.split(*root), (goes_left, ~goes_left), strict=True
+        ):
+            places = np.searchsorted(samples.features, side.features)
+            above = purity[places[:, None], np.flatnonzero(is_here)]
+            below.append(self._settled(tree, side, depth - 1, above))
+        return replace(split, left=below[0], right=below[1])
+
+    def _last_split(self, samples: SampleSet, above: NDArray[np.float64]) -> Split | None:
+        """Return the cheapest single split, of several the purest; None if none pays."""
+        stump = best_stump(samples, self.objective.min_samples_leaf, above)
+        leaf = self.objective.leaf_cost(samples.class_counts)
+        return stump if cost_of(stump, samples, self.objective) < leaf else None
 
     def _rank(
-        self, tree: Split | None, samples: SampleSet, purity: NDArray[np.float64]
+        self, tree: Split, samples: SampleSet, purity: NDArray[np.float64]
     ) -> tuple[int, int, float]:
         """Return what trees are compared by: cost, then splits, then purity (equal: the first)."""
         splits = list(_splits_of(tree))
         cost = cost_of(tree, samples, self.objective)
         return cost, len(splits), -sum(_purity_of(split, samples, purity) for split in splits)
-
-    def _with_settled_sides(
-        self, root: Split, samples: SampleSet, depth: int, purity: NDArray[np.float64]
-    ) -> Split | None:
-        goes_left = samples.X[samples.rows, root.feature] <= root.cut
-        below = []
-        parts = zip(samples.divide(root.feature, root.cut), (goes_left, ~goes_left), strict=True)
-        for (side, is_here), tree in zip(parts, (root.left, root.right), strict=True):
-            if side.n_samples == 0:  # an idle split
-                return root
-            places = np.searchsorted(samples.features, side.features)
-            above = purity[places[:, None], np.flatnonzero(is_here)]
-            below.append(self._settled(tree, side, depth - 1, above))
-        if below == [None, None]:
-            return self._last_split(samples, purity)
-        return replace(root, left=below[0], right=below[1])
-
-    def _last_split(self, samples: SampleSet, purity: NDArray[np.float64]) -> Split | None:
-        """Return the cheapest single split, of several the purest; None if none pays."""
-        stump = best_stump(samples, self.objective.min_samples_leaf, purity)
-        leaf = self.objective.leaf_cost(samples.class_counts)
-        return stump if cost_of(stump, samples, self.objective) < leaf else None
 
 
 def _splits_of(tree: Split | None) -> Iterator[Split]:
