@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 
@@ -25,6 +26,7 @@ from horizontree import (
 )
 from horizontree.estimators.alpha_search import _best, _prices_to_fit, _without_luck
 from horizontree.estimators.pruning import best_trees, pruning_path
+from horizontree.objective import COST_SCALE
 from problems import KINDS, make_data, quick, small_data
 
 
@@ -50,7 +52,9 @@ def test_the_path_has_the_best_pruning_for_every_price(data, depth, alphas):
     for alpha in alphas:
         pruned = [step.tree for step in path if step.alpha <= alpha][-1]
         assert (pruned.n_errors + alpha * pruned.n_splits, pruned.n_splits) == cheapest(tree, alpha)
-    for alpha, best in zip(alphas, best_trees([tree], alphas), strict=True):
+    steps = [math.floor(alpha * COST_SCALE) for alpha in alphas]
+    for step, best in zip(steps, best_trees([tree], steps), strict=True):
+        alpha = Fraction(step, COST_SCALE)
         assert (best.n_errors + alpha * best.n_splits, best.n_splits) == cheapest(tree, alpha)
 
 
@@ -69,7 +73,7 @@ def test_the_best_tree_of_several_is_taken():
     X, y = make_data(200, 4, 2, seed=1)
     trees = [CARTClassifier(5).fit(X, y).tree_, HorizonTreeClassifier(2).fit(X, y).tree_]
     for alpha in (Fraction(0), Fraction(3, 2), Fraction(9)):
-        best = best_trees(trees, [alpha])[0]
+        best = best_trees(trees, [int(alpha * COST_SCALE)])[0]
         assert best.n_errors + alpha * best.n_splits == min(cheapest(t, alpha)[0] for t in trees)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Integral
 from typing import Any, Self
 
@@ -25,6 +24,7 @@ from horizontree.estimators.parameters import (
     seed_of,
 )
 from horizontree.estimators.pruning import best_trees, pruning_path
+from horizontree.objective import Objective
 from horizontree.tree import Tree
 
 _DRAFTS = 2
@@ -272,7 +272,8 @@ def _tried(
         sizes = np.zeros(len(alphas), dtype=np.int64)
         return _Tried(np.ones(len(alphas)), n_right, len(test), sizes, 0)
     fitted = _trees(model, n_fits, X[train], y[train], alphas)
-    best = best_trees(fitted, _prices(alphas, len(train)))
+    objectives = [Objective.from_ccp_alpha(alpha, 1, len(train)) for alpha in alphas]
+    best = best_trees(fitted, [objective.split_cost for objective in objectives])
     facts = {}
     for tree in {id(tree): tree for tree in best}.values():
         is_right = classes[tree.predicted_class[tree.apply(X[test])]] == y[test]
@@ -337,8 +338,3 @@ def _prices_to_fit(tree: Tree, alphas: list[float], n_samples: int, n_prices: in
         return []
     spread = np.geomspace(1, most, n_prices + 2)[1:-1]
     return [float(price) / n_samples for price in spread]
-
-
-def _prices(alphas: list[float], n_samples: int) -> list[Fraction]:
-    """Return prices in errors."""
-    return [Fraction(alpha) * n_samples for alpha in alphas]

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from horizontree.objective import COST_SCALE
 from horizontree.tree import LEAF, Tree
 
 
@@ -86,13 +87,14 @@ def _without(tree: Tree, is_cut: NDArray[np.bool_]) -> Tree:
     )
 
 
-def best_trees(trees: list[Tree], alphas: list[Fraction]) -> list[Tree]:
-    """Return for each price the cheapest pruning of any tree (equal cost: the fewest splits)."""
+def best_trees(trees: list[Tree], split_costs: list[int]) -> list[Tree]:
+    """Return for each price the cheapest pruning of any tree (equal cost: the fewest splits).
+
+    A price is that of one split in an `Objective`.
+    """
     candidates = [pruned.tree for tree in trees for pruned in pruning_path(tree)]
+    candidates.sort(key=lambda tree: tree.n_splits)  # the first of the cheapest is the smallest
     facts = [(tree.n_errors, tree.n_splits) for tree in candidates]
-    best = []
-    for alpha in alphas:
-        error, split = alpha.denominator, alpha.numerator  # whole numbers are faster
-        costs = [(error * errors + split * n_splits, n_splits) for errors, n_splits in facts]
-        best.append(candidates[costs.index(min(costs))])
-    return best
+    n_errors, n_splits = np.array(facts, dtype=object).T  # beyond 64 bits, for trees without limit
+    costs = COST_SCALE * n_errors + np.array(split_costs, dtype=object)[:, None] * n_splits
+    return [candidates[best] for best in costs.argmin(axis=1)]
