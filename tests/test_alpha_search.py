@@ -232,25 +232,24 @@ def test_wrong_settings_are_refused(options, message):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "short"),
+    ("estimator", "short", "n_fits"),
     [
-        (HorizonTreeClassifier(4), {"effort": "quick"}),
-        (HorizonTreeClassifier(3), {"effort": "quick", "horizon": 2}),
-        (HorizonTreeClassifier(3, effort="quick"), None),
-        (HorizonTreeClassifier(2), None),
-        (LSOCTClassifier(3), {"n_starts": 10}),
-        (LSOCTClassifier(3, n_starts=9), None),
-        (MHDEOCTClassifier(3), {"population_size": 40, "generations": 100}),
-        (DEOCTClassifier(3, generations=300), None),
-        (CARTClassifier(3), None),
+        (HorizonTreeClassifier(4), {"effort": "quick"}, 2),
+        (HorizonTreeClassifier(3), {"effort": "quick", "horizon": 2}, 2),
+        (HorizonTreeClassifier(3, effort="quick"), {}, 1),
+        (HorizonTreeClassifier(2), {"effort": "quick"}, 1),
+        (LSOCTClassifier(3), {"n_starts": 10}, 2),
+        (LSOCTClassifier(3, n_starts=9), {}, 1),
+        (MHDEOCTClassifier(3), {"population_size": 40, "generations": 100}, 2),
+        (DEOCTClassifier(3, generations=300), {}, 1),
+        (CARTClassifier(3), {}, 1),
     ],
 )
-def test_a_draft_differs_in_its_search_only(estimator, short):
-    draft = estimator._draft()
-    if short is None:
-        assert draft is None
-    else:
-        assert draft.get_params() == estimator.get_params() | short
+def test_a_draft_differs_in_its_search_only(estimator, short, n_fits):
+    draft, n = estimator._draft()
+    assert draft is not estimator
+    assert draft.get_params() == estimator.get_params() | short
+    assert n == n_fits
 
 
 def test_the_last_fit_has_the_whole_search():

@@ -74,6 +74,18 @@ def test_bins_keep_the_order_and_the_ties(data, most):
 
 
 @pytest.mark.nojit
+@given(st.integers(0, 9), st.integers(12, 40), st.integers(5, 20), st.integers(0, 1000))
+def test_a_value_of_many_samples_has_a_bin_to_itself(n_below, n_above, most, seed):
+    n = 1 + (n_below + n_above) * 4 // (most - 4)  # half of its mass, at least, is by count
+    values = np.concatenate([-1.0 - np.arange(n_below), np.zeros(n), 1.0 + np.arange(n_above)])
+    labels = np.random.default_rng(seed).integers(0, 2, len(values))
+    samples = rank_samples(values[:, None], labels, 2)
+    bins = cut_into_bins(samples, most)
+    is_zero = values[samples.rows] == 0
+    assert not bins.is_open[0, bins.codes[is_zero, 0][0]]
+
+
+@pytest.mark.nojit
 @given(small_data(max_samples=20, max_features=3), MOST_BINS, OBJECTIVES)
 @settings(max_examples=60)
 def test_the_tables_hold_what_counting_by_hand_gives(data, most, objective):

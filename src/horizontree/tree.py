@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ class Tree:
         is_leaf: NDArray[np.bool_] = self.left == LEAF
         return is_leaf
 
-    @property
+    @cached_property
     def n_leaves(self) -> int:
         """Number of leaves."""
         return int(self.is_leaf.sum())
@@ -104,7 +105,7 @@ class Tree:
         majority: NDArray[np.intp] = self.class_counts.argmax(axis=1)
         return majority
 
-    @property
+    @cached_property
     def n_errors(self) -> int:
         """Training samples that the leaves classify wrongly."""
         leaves = self.class_counts[self.is_leaf]

@@ -27,11 +27,8 @@ from horizontree.estimators.pruning import best_trees, pruning_path
 from horizontree.objective import Objective
 from horizontree.tree import Tree
 
-_DRAFTS = 2
-"""Short searches for each division of the rows."""
-
 _FEW_ROWS = 120
-"""Below it one: a fit takes milliseconds, and a short search not much less."""
+"""Below it one fit for each division: all of them take milliseconds, short ones not much less."""
 
 _USUAL_PRICE = 1.5
 """In errors: what does best where nothing is known of the data."""
@@ -75,7 +72,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         Share of the rows that ``"holdout"`` validates with.
     n_fits : "auto" or int, default="auto"
         Fits of the estimator for each division of the rows. ``"auto"`` is 2 short searches
-        where the estimator has one (1 below 120 rows), and 1 otherwise.
+        where the estimator has one (1 below 120 rows and up to depth 2), and 1 otherwise.
     selection : {"auto", "best"}, default="auto"
         How prices are compared. ``"best"``: by their score on validation rows. A few rows more
         may be luck, so that ``"auto"``, with folds and a path that was not given, smooths the
@@ -159,13 +156,13 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 "y has 1 class; a classifier needs at least 2. Check the target column."
             )
         alphas = self._path(target)
-        draft = estimator._draft()
-        n_fits = self.n_fits
-        if n_fits == "auto":
-            n_fits = 1 if draft is None or len(target) < _FEW_ROWS else _DRAFTS
-        model = clone(estimator) if draft is None else draft
+        draft, n_fits = estimator._draft()
+        if self.n_fits != "auto":
+            n_fits = int(self.n_fits)
+        elif len(target) < _FEW_ROWS:
+            n_fits = 1
         tried = [
-            _tried(model, int(n_fits), matrix, target, train, test, alphas)
+            _tried(draft, n_fits, matrix, target, train, test, alphas)
             for train, test in self._divisions(matrix, target)
         ]
         test_scores = [division.n_right / division.n_test for division in tried]

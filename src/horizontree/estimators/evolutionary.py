@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from horizontree.backends import BACKENDS, Backend
-from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
+from horizontree.estimators.base import SHORT_FITS, BaseTreeClassifier, Found, Problem
 from horizontree.estimators.on_backend import search_on
 from horizontree.estimators.parameters import (
     check_choice,
@@ -44,13 +44,13 @@ class EvolutionaryClassifier(BaseTreeClassifier):
 
     _warm_start_names: tuple[str, ...] = ()
 
-    def _draft(self) -> Self | None:
+    def _draft(self) -> tuple[Self, int]:
         draft: Self = clone(self).set_params(population_size=40, generations=100)
         whole, short = self._evolution(), draft._evolution()
         is_short = 10 * short.population_size * short.generations <= (
             whole.population_size * whole.generations
         )
-        return draft if is_short else None
+        return (draft, SHORT_FITS) if is_short else super()._draft()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

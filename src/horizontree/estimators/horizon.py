@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from horizontree.backends import Backend
-from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
+from horizontree.estimators.base import SHORT_FITS, BaseTreeClassifier, Found, Problem
 from horizontree.estimators.on_backend import search_on
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
 from horizontree.search.effort import EFFORTS
@@ -121,13 +121,13 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         self.backend = backend
         self.verbose = verbose
 
-    def _draft(self) -> Self | None:
-        if self.max_depth <= 2 or self.effort == "quick":  # depth 2 is exact at once
-            return None
+    def _draft(self) -> tuple[Self, int]:
         draft: Self = clone(self).set_params(effort="quick")
+        if self.effort == "quick" or self.max_depth <= 2:  # exact in any case
+            return draft, 1
         if self.max_depth == DEEPEST_HORIZON:  # a proof may take as long as the whole search
             draft.set_params(horizon=2)
-        return draft
+        return draft, SHORT_FITS
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

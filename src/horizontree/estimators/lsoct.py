@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
-from horizontree.estimators.base import BaseTreeClassifier, Found, Problem
+from horizontree.estimators.base import SHORT_FITS, BaseTreeClassifier, Found, Problem
 from horizontree.estimators.parameters import check_integer, seed_of
 from horizontree.search.cart import grow_cart
 from horizontree.search.local_search import Improved, LocalSearch
@@ -98,11 +98,10 @@ class LSOCTClassifier(BaseTreeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _draft(self) -> Self | None:
+    def _draft(self) -> tuple[Self, int]:
         if self.n_starts < 10:
-            return None
-        draft: Self = clone(self).set_params(n_starts=self.n_starts // 10)
-        return draft
+            return super()._draft()
+        return clone(self).set_params(n_starts=self.n_starts // 10), SHORT_FITS
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

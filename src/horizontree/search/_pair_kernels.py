@@ -90,11 +90,26 @@ def _mass(order_f, begin, n, class_of, n_classes, mass):
 
 
 @njit(nogil=True, cache=True)
+def _is_heavy(order_f, begin, n, j, mass, most):
+    """Return whether the samples tied with the ``j``-th have the mass of two bins."""
+    together = 0.0
+    while True:
+        together += mass[j // WINDOW]
+        j += 1
+        if together * most >= 2:
+            return True
+        if j == n or order_f[begin + j] & TIED == 0:
+            return False
+
+
+@njit(nogil=True, cache=True)
 def make_bins(
     order, rows, begin, end, class_of, n_classes, slot_of, most, codes, n_bins, left_of, is_open
 ):
     """Cut each feature into at most ``most`` bins of about equal mass; ties stay together.
 
+    A value with the mass of two bins has one to itself: next to others its bin would be open, and
+    nearly nothing known of its samples. That leaves no fewer bins to the values after it.
     The features are some ``rows`` of ``order``, the samples are those from ``begin`` to ``end``.
     ``codes[slot_of[sample], f]`` is the bin, ``left_of[f, b]`` the number of samples in bins
     below ``b``, and ``is_open[f, b]`` tells whether bin ``b`` holds more than one value.
@@ -111,7 +126,11 @@ def make_bins(
         for j in range(n):
             entry = order_f[begin + j]
             if j > 0 and entry & TIED == 0:
-                if b + 1 < most and (n_distinct <= most or seen * most >= b + 1):
+                if b + 1 < most and (
+                    n_distinct <= most
+                    or seen * most >= b + 1
+                    or _is_heavy(order_f, begin, n, j, mass, most)
+                ):
                     b += 1
                     left_of[f, b] = j
                     is_open[f, b] = False

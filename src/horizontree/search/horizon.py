@@ -33,7 +33,6 @@ from horizontree.search.candidates import Root, complete_roots, completed, narro
 from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import (
-    MOST_BINS,
     DepthTwo,
     grow_by_twos,
     grow_depth_two,
@@ -301,7 +300,7 @@ class HorizonSearch:
         found = solve_depth_two(
             few,
             self.objective,
-            most_bins=MOST_BINS,
+            most_bins=self.effort.most_tied_bins,
             with_ties=True,
             stops=self.watch.should_stop,
             run=self.run,
@@ -332,7 +331,7 @@ class HorizonSearch:
             found = solve_depth_two(
                 samples,
                 self.objective,
-                most_bins=MOST_BINS if is_whole else None,
+                most_bins=self.effort.most_tied_bins if is_whole else None,
                 closes=is_whole or self._closes(samples),
                 with_ties=is_whole,
                 stops=self.watch.should_stop,
