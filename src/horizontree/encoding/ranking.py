@@ -217,7 +217,8 @@ def rank_samples(
 
     def sort_chunk(chunk: slice) -> None:
         columns = np.ascontiguousarray(X[:, chunk].T, dtype=np.float64)[:, rows]
-        pack_order(columns, np.argsort(columns, axis=1), order[chunk], n_distinct[chunk])
+        by_value = np.argsort(columns, axis=1, kind="stable")  # the same on every processor
+        pack_order(columns, by_value, order[chunk], n_distinct[chunk])
 
     for _ in run(sort_chunk, _chunks(n_columns, len(rows))):
         pass

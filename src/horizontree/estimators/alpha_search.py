@@ -72,7 +72,8 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         Share of the rows that ``"holdout"`` validates with.
     n_fits : "auto" or int, default="auto"
         Fits of the estimator for each division of the rows. ``"auto"`` is 2 short searches
-        where the estimator has one (1 below 120 rows and up to depth 2), and 1 otherwise.
+        where the estimator has one, and 1 otherwise, below 120 rows, and for
+        ``HorizonTreeClassifier`` up to depth 2.
     selection : {"auto", "best"}, default="auto"
         How prices are compared. ``"best"``: by their score on validation rows. A few rows more
         may be luck, so that ``"auto"``, with folds and a path that was not given, smooths the
@@ -269,8 +270,9 @@ def _tried(
         sizes = np.zeros(len(alphas), dtype=np.int64)
         return _Tried(np.ones(len(alphas)), n_right, len(test), sizes, 0)
     fitted = _trees(model, n_fits, X[train], y[train], alphas)
-    objectives = [Objective.from_ccp_alpha(alpha, 1, len(train)) for alpha in alphas]
-    best = best_trees(fitted, [objective.split_cost for objective in objectives])
+    n = len(train)
+    prices = [Objective.from_ccp_alpha(alpha, model.min_samples_leaf, n) for alpha in alphas]
+    best = best_trees(fitted, [price.split_cost for price in prices])
     facts = {}
     for tree in {id(tree): tree for tree in best}.values():
         is_right = classes[tree.predicted_class[tree.apply(X[test])]] == y[test]

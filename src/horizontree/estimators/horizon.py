@@ -123,7 +123,7 @@ class HorizonTreeClassifier(BaseTreeClassifier):
 
     def _draft(self) -> tuple[Self, int]:
         draft: Self = clone(self).set_params(effort="quick")
-        if self.effort == "quick" or self.max_depth <= 2:  # exact in any case
+        if self.effort == "quick" or self.max_depth <= 2:  # short already, or exact in any case
             return draft, 1
         if self.max_depth == DEEPEST_HORIZON:  # a proof may take as long as the whole search
             draft.set_params(horizon=2)

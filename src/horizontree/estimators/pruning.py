@@ -95,6 +95,6 @@ def best_trees(trees: list[Tree], split_costs: list[int]) -> list[Tree]:
     candidates = [pruned.tree for tree in trees for pruned in pruning_path(tree)]
     candidates.sort(key=lambda tree: tree.n_splits)  # the first of the cheapest is the smallest
     facts = [(tree.n_errors, tree.n_splits) for tree in candidates]
-    n_errors, n_splits = np.array(facts, dtype=object).T  # beyond 64 bits, for trees without limit
+    n_errors, n_splits = np.array(facts, dtype=object).T  # price times splits may exceed 64 bits
     costs = COST_SCALE * n_errors + np.array(split_costs, dtype=object)[:, None] * n_splits
     return [candidates[best] for best in costs.argmin(axis=1)]

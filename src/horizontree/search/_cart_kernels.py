@@ -15,6 +15,7 @@ from numba import njit
 
 TIED = np.uint32(1 << 31)
 SAMPLE = np.uint32((1 << 31) - 1)
+COST_SCALE = 1 << 20
 
 GINI = 0
 MISCLASSIFICATION = 1
@@ -355,9 +356,7 @@ def _divided(order_f, n_left, labels, n_classes, class_bits, code):
 
 
 @njit(nogil=True, cache=True)
-def best_of_roots(
-    order, labels, class_counts, roots, min_samples_leaf, split_cost, error_cost, purity
-):
+def best_of_roots(order, labels, class_counts, roots, min_samples_leaf, split_cost, purity):
     """Put the best last splits below each root; return the best of these trees.
 
     ``roots[r]`` is a feature and how many samples go left. A last split is the cheapest one, of
@@ -390,9 +389,9 @@ def best_of_roots(
         cost, n_splits = split_cost, 1
         sum_of_purity = purity[root, order[root, n_left - 1] & SAMPLE]
         for side in range(2):
-            leaf = error_cost * (level.n_samples[side] - level.total[side].max())
+            leaf = COST_SCALE * (level.n_samples[side] - level.total[side].max())
             n_wrong = level.n_samples[side] - np.int64(level.best_score[side, 0])
-            as_split = split_cost + error_cost * n_wrong
+            as_split = split_cost + COST_SCALE * n_wrong
             if level.best_feature[side] != NO_SPLIT and as_split < leaf:
                 sides[side, 0] = level.best_feature[side]
                 sides[side, 1] = level.best_sample[side]

@@ -24,7 +24,7 @@ Criterion = Literal["gini", "misclassification"]
 
 _CODES = {"gini": GINI, "misclassification": MISCLASSIFICATION}
 
-_NOTHING = np.empty((0, 0))
+_NO_PURITY_ABOVE = np.empty((0, 0))
 
 
 def grow_cart(
@@ -33,7 +33,7 @@ def grow_cart(
     max_depth: int | None,
     min_samples_leaf: int = 1,
     criterion: Criterion = "gini",
-    purity_above: NDArray[np.float64] = _NOTHING,
+    purity_above: NDArray[np.float64] = _NO_PURITY_ABOVE,
 ) -> Split | None:
     """Grow a tree greedily: at each impure node the best split, until ``max_depth``.
 
@@ -84,7 +84,7 @@ def split_at(samples: SampleSet, feature: int, sample: int) -> Split:
 def best_stump(
     samples: SampleSet,
     min_samples_leaf: int = 1,
-    purity_above: NDArray[np.float64] = _NOTHING,
+    purity_above: NDArray[np.float64] = _NO_PURITY_ABOVE,
 ) -> Split | None:
     """Return the exact best single split; None when nothing can be split."""
     return grow_cart(

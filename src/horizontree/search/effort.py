@@ -17,8 +17,9 @@ class Effort:
         Neighbours of the best of these roots that are completed too.
     most_bins : int
         Bins of a feature.
-    most_tied_bins : int
-        The same where ties between trees of depth two are settled: those at boundaries are known.
+    n_tied_bins : int
+        The same, at least, where ties between trees of depth two are settled: trees that cut
+        between bins are known. On many rows there are more, for the bounds.
     most_features : int
         Features that are paired, those that are purest by themselves. A tree of depth two, one of
         depth three on small data, and a proof, looks at all of them.
@@ -49,7 +50,7 @@ class Effort:
     n_features_tried: int
     n_neighbours: int
     most_bins: int
-    most_tied_bins: int
+    n_tied_bins: int
     most_features: int
     most_rows: int
     most_exact_rows: int
@@ -67,7 +68,7 @@ EFFORTS = {
         n_features_tried=2,
         n_neighbours=0,
         most_bins=32,
-        most_tied_bins=32,
+        n_tied_bins=32,
         most_features=12,
         most_rows=5_000,
         most_exact_rows=5_000,
@@ -83,7 +84,7 @@ EFFORTS = {
         n_features_tried=6,
         n_neighbours=6,
         most_bins=64,
-        most_tied_bins=128,
+        n_tied_bins=128,
         most_features=20,
         most_rows=20_000,
         most_exact_rows=10_000,
@@ -99,7 +100,7 @@ EFFORTS = {
         n_features_tried=20,
         n_neighbours=24,
         most_bins=64,
-        most_tied_bins=128,
+        n_tied_bins=128,
         most_features=40,
         most_rows=50_000,
         most_exact_rows=100_000,

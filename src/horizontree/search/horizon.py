@@ -33,9 +33,11 @@ from horizontree.search.candidates import Root, complete_roots, completed, narro
 from horizontree.search.cart import best_stump, grow_cart
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import (
+    MOST_BINS,
     DepthTwo,
     grow_by_twos,
     grow_depth_two,
+    n_bins_for,
     solve_depth_two,
     tree_of,
 )
@@ -284,6 +286,10 @@ class HorizonSearch:
         costs = [cost_of(each, samples, self.objective) for each in (tree, settled)]
         return settled if costs[1] <= costs[0] else tree  # dearer if the time was up
 
+    def _n_tied_bins(self, samples: SampleSet) -> int:
+        """Return how many bins a feature has where ties are settled."""
+        return max(self.effort.n_tied_bins, n_bins_for(samples.n_samples, MOST_BINS))
+
     def _roots_of(self, samples: SampleSet, depth: int) -> tuple[int, Sequence[Root]]:
         """Return the cost of the best tree of depth two or three, and roots of such trees.
 
@@ -300,7 +306,7 @@ class HorizonSearch:
         found = solve_depth_two(
             few,
             self.objective,
-            most_bins=self.effort.most_tied_bins,
+            most_bins=self._n_tied_bins(few),
             with_ties=True,
             stops=self.watch.should_stop,
             run=self.run,
@@ -331,7 +337,7 @@ class HorizonSearch:
             found = solve_depth_two(
                 samples,
                 self.objective,
-                most_bins=self.effort.most_tied_bins if is_whole else None,
+                most_bins=self._n_tied_bins(samples) if is_whole else None,
                 closes=is_whole or self._closes(samples),
                 with_ties=is_whole,
                 stops=self.watch.should_stop,

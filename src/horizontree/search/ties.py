@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from horizontree.encoding import SAMPLE, SampleSet
-from horizontree.objective import COST_SCALE, Objective
+from horizontree.objective import Objective
 from horizontree.search._cart_kernels import add_purity_of_cuts, best_of_roots
 from horizontree.search.candidates import Root
 from horizontree.search.cart import best_stump, split_at
@@ -38,8 +38,9 @@ class Settling:
         What is minimised.
     roots_of : callable
         Gives for some samples and a depth, two or three, the least cost of a tree that is known,
-        and the roots of the trees that are known to cost that; none when only a leaf does. For the
-        sides of such a root it must know trees that make up that cost.
+        and the roots of the trees that are known to cost that, as places in these samples; none
+        when only a leaf does. For the sides of such a root it must know trees that make up that
+        cost.
     """
 
     objective: Objective
@@ -61,16 +62,16 @@ class Settling:
             return None
         if depth == 1:
             return self._last_split(samples, above)
-        levels, roots = self._cheapest(tree, samples, depth)
+        levels, roots = self._known_roots(tree, samples, depth)
         sides: Sides = None, None
         if roots is None:  # no other tree is known
             root = None if tree is None else root_of(tree, samples)
-            if tree is None or root is None:  # an idle split
+            if tree is None or root is None:  # a leaf, or an idle split
                 return tree
             roots, sides = [root], (tree.left, tree.right)
         if len(roots) == 0:
             return None
-        purity = above.copy()
+        purity = above.copy()  # a tree that turns out to be one split is chosen by ``above``
         add_purity_of_cuts(samples.order, samples.labels, samples.class_counts, purity)
         if levels == 2:
             settled = self._of_two_levels(roots, samples, purity)
@@ -83,7 +84,7 @@ class Settling:
             return self._last_split(samples, above)
         return settled
 
-    def _cheapest(
+    def _known_roots(
         self, tree: Split | None, samples: SampleSet, depth: int
     ) -> tuple[int, Sequence[Root] | None]:
         """Return how many levels the trees may have, and the roots to choose from, if known.
@@ -103,8 +104,9 @@ class Settling:
     ) -> Split:
         """Return the best tree that one of the roots has with last splits below it."""
         best, sides = best_of_roots(
-            samples.order, samples.labels, samples.class_counts, np.array(roots),
-            self.objective.min_samples_leaf, self.objective.split_cost, COST_SCALE, purity,
+            samples.order, samples.labels, samples.class_counts,
+            np.array(roots, dtype=np.int64), self.objective.min_samples_leaf,
+            self.objective.split_cost, purity,
         )  # fmt: skip
         left, right = (
             None if feature < 0 else split_at(samples, feature, sample) for feature, sample in sides
@@ -114,7 +116,7 @@ class Settling:
     def _with_settled_sides(
         self,
         root: Root,
-        trees: Sides,
+        below: Sides,
         samples: SampleSet,
         depth: int,
         purity: NDArray[np.float64],
@@ -122,14 +124,14 @@ class Settling:
         """Settle what is below a root."""
         split = root_split(samples, root)
         goes_left = samples.X[samples.rows, split.feature] <= split.cut
-        below = []
+        settled = []
         for tree, side, is_here in zip(
-            trees, samples.split(*root), (goes_left, ~goes_left), strict=True
+            below, samples.split(*root), (goes_left, ~goes_left), strict=True
         ):
             places = np.searchsorted(samples.features, side.features)
             above = purity[places[:, None], np.flatnonzero(is_here)]
-            below.append(self._settled(tree, side, depth - 1, above))
-        return replace(split, left=below[0], right=below[1])
+            settled.append(self._settled(tree, side, depth - 1, above))
+        return replace(split, left=settled[0], right=settled[1])
 
     def _last_split(self, samples: SampleSet, above: NDArray[np.float64]) -> Split | None:
         """Return the cheapest single split, of several the purest; None if none pays."""
