@@ -13,6 +13,7 @@ import naive
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import depth_two
+from horizontree.search._pair_kernels import WINDOW, _mass
 from horizontree.search.depth_two import (
     all_pairs,
     cut_into_bins,
@@ -83,6 +84,22 @@ def test_a_value_of_many_samples_has_a_bin_to_itself(n_below, n_above, most, see
     bins = cut_into_bins(samples, most)
     is_zero = values[samples.rows] == 0
     assert not bins.is_open[0, bins.codes[is_zero, 0][0]]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("n_tied", [3, 5, 8, 13])
+@pytest.mark.parametrize("most", [5, 10, 20])
+def test_bins_do_not_run_out_before_the_values_do(n_tied, most):
+    sizes = [1, n_tied] * 25
+    values = np.repeat(np.arange(len(sizes), dtype=float), sizes)
+    samples = rank_samples(values[:, None], np.arange(len(values)) % 2, 2)
+    bins = cut_into_bins(samples, most)
+    n_bins = int(bins.n_bins[0])
+    mass = np.empty((len(values) + WINDOW - 1) // WINDOW)
+    _mass(samples.order[0], 0, len(values), samples.labels, 2, mass)
+    of_sample = np.repeat(mass, WINDOW)[: len(values)]
+    in_bin = np.add.reduceat(of_sample, bins.left_of[0, :n_bins])
+    assert (in_bin[bins.is_open[0, :n_bins]] * most < 3).all()
 
 
 @pytest.mark.nojit

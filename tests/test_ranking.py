@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from horizontree.encoding import SampleSet, rank_samples, ranking
+from horizontree.encoding import SAMPLE, SampleSet, rank_samples, ranking
+from horizontree.encoding.ranking import TIED
 from problems import make_data, make_samples, small_data
 
 WORD_EDGES = [1, 2, 63, 64, 65, 127, 128, 129]
@@ -100,6 +101,15 @@ def test_the_pieces_cover_every_feature_once(monkeypatch, size):
     monkeypatch.setattr(ranking, "_VALUES_PER_SORT", size)
     X, y = make_data(10, 11)
     assert_sorted_like(rank_samples(X, y, 2), X, y, range(10))
+
+
+def test_samples_of_one_value_are_in_ascending_order_whatever_the_processor():
+    X, y = make_data(1_000, 3, n_values=5, seed=1)
+    samples = rank_samples(X, y, 2)
+    for f in range(samples.n_features):
+        sample, is_tied = samples.order[f] & SAMPLE, (samples.order[f] & TIED) > 0
+        assert is_tied.sum() > 900
+        assert (sample[1:] > sample[:-1])[is_tied[1:]].all()
 
 
 def test_zeros_of_either_sign_are_one_value():

@@ -15,7 +15,7 @@ from horizontree import HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import horizon
-from horizontree.search._cart_kernels import add_purity_of_cuts
+from horizontree.search._cart_kernels import add_purity_of_cuts, best_of_roots
 from horizontree.search.cart import grow_cart
 from horizontree.search.depth_two import MOST_BINS, grow_depth_two, solve_depth_two
 from horizontree.search.effort import EFFORTS
@@ -119,6 +119,60 @@ def test_the_splits_of_the_tree_taken_are_the_purest_of_the_cheapest(data, objec
 
 
 @pytest.mark.nojit
+@given(small_data(max_samples=14, max_features=3), OBJECTIVES, st.data())
+def test_the_best_of_some_roots_is_that_of_trying_all_last_splits(data, objective, draw):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    places = [(f, int(n)) for f in range(samples.n_features) for n in samples.starts(f)[1:-1]]
+    if len(places) == 0:
+        return
+    roots = draw.draw(st.lists(st.sampled_from(places), min_size=1, max_size=4))
+    codes = samples.codes().T
+    of_value = np.array(draw.draw(st.lists(st.integers(0, 2), min_size=14, max_size=14)), float)
+    purity = of_value[codes]  # many equal ones
+
+    def last_split(root, side):
+        """The cheapest, of these the purest: cost, feature, last sample on the left."""
+        here = np.flatnonzero((codes[root[0]] < samples.candidate_of(*root)) == (side == 0))
+        labels = samples.labels[here]
+        best = leaf = n_wrong(labels) * COST_SCALE, 0.0, -1, -1
+        for f in range(samples.n_features):
+            for value in np.unique(codes[f, here])[:-1]:
+                is_low = codes[f, here] <= value
+                if min(is_low.sum(), (~is_low).sum()) < objective.min_samples_leaf:
+                    continue
+                errors = n_wrong(labels[is_low]) + n_wrong(labels[~is_low])
+                cost = objective.split_cost + errors * COST_SCALE
+                parts = np.bincount(labels[is_low]), np.bincount(labels[~is_low])
+                own = [int((part**2).sum()) / int(part.sum()) for part in parts]
+                second = own[0] + own[1] + of_value[value]
+                if cost < leaf[0] and (cost, -second) < (best[0], -best[1]):
+                    best = cost, second, f, value
+        return best
+
+    trees = []
+    for i, root in enumerate(roots):
+        sides = [last_split(root, side) for side in (0, 1)]
+        cost = objective.split_cost + sum(side[0] for side in sides)
+        splits = [(root[0], samples.candidate_of(*root) - 1)]
+        splits += [side[2:] for side in sides if side[2] >= 0]
+        rank = cost, len(splits), -sum(of_value[value] for _, value in splits), i
+        trees.append((rank, [side[2:] for side in sides]))
+    (*_, expected), expected_sides = min(trees)
+    best, sides = best_of_roots(
+        samples.order, samples.labels, samples.class_counts, np.array(roots, dtype=np.int64),
+        objective.min_samples_leaf, objective.split_cost, purity,
+    )  # fmt: skip
+    assert best == expected
+    found = [(f, codes[f, sample] if f >= 0 else -1) for f, sample in sides.tolist()]
+    assert found == expected_sides
+
+
+def n_wrong(labels):
+    return len(labels) - int(np.bincount(labels).max())
+
+
+@pytest.mark.nojit
 @given(small_data())
 def test_purity_is_that_of_dividing_the_samples_at_each_value(data):
     X, y = data
@@ -158,6 +212,20 @@ def test_a_last_split_that_divides_all_rows_well_is_preferred():
     settling = Settling(Objective(1, 1), lambda *_: (0, [(0, 5)]))
     tree = settling.settled(Split(0, 0.0), samples, 2)
     assert tree.right == Split(2, 0.0)
+
+
+def test_rows_of_all_nodes_above_count():
+    # x0, then x1 part the rows. Where both are 1, x2 and x3 divide the rows alike, and where x0 is
+    # 1, too; only x3 tells the classes apart where x0 is 0.
+    X = np.array(
+        [[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0],
+         [1, 1, 0, 0], [1, 1, 1, 1]], dtype=float,
+    )  # fmt: skip
+    y = np.array([0, 0, 1, 1, 2, 2, 0, 1])
+    samples = rank_samples(X, y, 3)
+    tree = Split(0, 0.0, Split(3, 0.0), Split(1, 0.0, None, Split(2, 0.0)))
+    settled = Settling(Objective(1, 1), lambda *_: (NEVER, [])).settled(tree, samples, 3)
+    assert settled.right == Split(1, 0.0, None, Split(3, 0.0))
 
 
 @given(small_data(max_samples=14, max_features=3), OBJECTIVES, st.sampled_from([3, 5]))
