@@ -74,7 +74,14 @@ def test_the_best_tree_of_several_is_taken():
     trees = [CARTClassifier(5).fit(X, y).tree_, HorizonTreeClassifier(2).fit(X, y).tree_]
     for alpha in (Fraction(0), Fraction(3, 2), Fraction(9)):
         best = best_trees(trees, [int(alpha * COST_SCALE)])[0]
-        assert best.n_errors + alpha * best.n_splits == min(cheapest(t, alpha)[0] for t in trees)
+        cost = best.n_errors + alpha * best.n_splits
+        assert (cost, best.n_splits) == min(cheapest(t, alpha) for t in trees)
+
+
+def test_a_price_beyond_64_bits_leaves_no_split():
+    tree = CARTClassifier(5).fit(*make_data(200, 4, 2, seed=1)).tree_
+    assert tree.n_splits > 4
+    assert best_trees([tree], [1 << 62])[0].n_splits == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -168,6 +168,22 @@ def test_the_best_of_some_roots_is_that_of_trying_all_last_splits(data, objectiv
     assert found == expected_sides
 
 
+@pytest.mark.nojit
+def test_of_equally_cheap_roots_that_with_fewer_splits_is_the_best():
+    # 0 | 1 1 | 0 0 with the price of an error: after the first cut a second one pays for the error
+    # that is left after the other
+    samples = rank_samples(
+        np.array([[0.0], [1.0], [1.0], [2.0], [2.0]]), np.array([0, 1, 1, 0, 0]), 2
+    )
+    for roots, expected in (([(0, 1), (0, 3)], 1), ([(0, 3), (0, 1)], 0)):
+        best, sides = best_of_roots(
+            samples.order, samples.labels, samples.class_counts, np.array(roots, dtype=np.int64),
+            1, COST_SCALE, np.zeros(samples.order.shape),
+        )  # fmt: skip
+        assert best == expected
+        assert (sides == -1).all()
+
+
 def n_wrong(labels):
     return len(labels) - int(np.bincount(labels).max())
 
