@@ -6,7 +6,7 @@ samples ──histograms of pairs──► the best root of each feature ──c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from horizontree.search._pair_kernels import (
     pruned_cost,
     purest_features,
 )
+from horizontree.search.cart import split_at
 from horizontree.search.depth_two import (
     BinnedDepthTwo,
     Bins,
@@ -171,9 +172,8 @@ def _as_splits(nodes: NDArray[np.int64], samples: SampleSet) -> Split | None:
     for node in reversed(range(len(nodes))):  # children come after their parent
         f, left = nodes[node, FEATURE], nodes[node, LEFT]
         if f >= 0:
-            column = int(samples.features[f])
-            cut = float(samples.X[samples.rows[nodes[node, CUT_SAMPLE]], column])
-            trees[node] = Split(column, cut, trees[left], trees[left + 1])
+            split = split_at(samples, f, nodes[node, CUT_SAMPLE])
+            trees[node] = replace(split, left=trees[left], right=trees[left + 1])
     return trees[0]
 
 

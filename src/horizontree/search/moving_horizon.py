@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 
-from horizontree.backends.base import Backend
+from horizontree.backends.base import Backend, LevelEvolution
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.search.cart import best_stump, grow_cart
@@ -152,8 +152,9 @@ class MovingHorizon:
     def _grow_level(self, level: list[_Node], depth: int, run: Map) -> list[_Node]:
         """Decide the nodes of one level and return those of the next."""
         depth_ahead = min(self.horizon, self.max_depth - depth)
-        if depth_ahead > 1 and hasattr(self.backend, "evolve_together"):
-            return self._grow_level_at_once(level, depth, depth_ahead, run)
+        together: LevelEvolution | None = getattr(self.backend, "evolve_together", None)
+        if depth_ahead > 1 and together is not None:
+            return self._grow_level_at_once(level, depth, depth_ahead, together, run)
 
         def is_large(node: _Node) -> bool:
             return self.backend_for(node.samples, depth_ahead) is self.backend
@@ -182,7 +183,12 @@ class MovingHorizon:
         return self._divide(node, self._best_split(node, depth_ahead, backend), depth, run)
 
     def _grow_level_at_once(
-        self, level: list[_Node], depth: int, depth_ahead: int, run: Map
+        self,
+        level: list[_Node],
+        depth: int,
+        depth_ahead: int,
+        together: LevelEvolution,
+        run: Map,
     ) -> list[_Node]:
         """Do the same with a backend that searches for the splits of all nodes together."""
         self._report(depth)
@@ -193,7 +199,7 @@ class MovingHorizon:
         worth_it = [node for node in level if self._is_worth_splitting(node.samples)]
         evolved = evolve_together(
             [self._start(node, depth_ahead) for node in worth_it],
-            self.backend.evolve_together,  # type: ignore[attr-defined]
+            together,
             depth=depth_ahead,
             objective=self.objective,
             evolution=self.evolution,
