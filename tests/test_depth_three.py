@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,9 +12,10 @@ from hypothesis import strategies as st
 import naive
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search import depth_three
+from horizontree.search import depth_three, depth_two
 from horizontree.search.bounds import unavoidable_cost, unavoidable_errors
-from horizontree.search.depth_three import DepthThreeSearch
+from horizontree.search.depth_three import SIDES, DepthThreeSearch
+from horizontree.search.depth_two import solve_depth_two
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import build_tree
 from problems import make_data, make_samples, planted_tree, small_data
@@ -55,6 +58,38 @@ def test_all_roots_of_the_cheapest_trees_are_found_with_ties(data, most, objecti
     assert search.bound == search.best == optimum
     assert len(roots_of(search)) == len(search.roots)
     assert roots_of(search) == naive.cheapest_roots(X, y, 3, objective, optimum)
+
+
+@pytest.mark.parametrize("n_left", range(5, 40, 5))
+@pytest.mark.parametrize("n_questions", range(6))
+def test_a_root_that_was_not_solved_to_the_end_is_not_lost(monkeypatch, n_left, n_questions):
+    monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)  # asks after every interval
+    monkeypatch.setattr(depth_two, "MOST_BINS", 2)
+    samples, objective = make_samples(40, 2, 3, seed=n_questions), Objective()
+    costs = [solve_depth_two(samples.part(0, n_left, side), objective).cost for side in SIDES]
+
+    def new_search():
+        """Make a search that knows of one root what bins say, and is to stop soon."""
+        asked = count()
+        search = DepthThreeSearch(
+            samples, objective, 40 * COST_SCALE, 2, stops=lambda: next(asked) >= n_questions
+        )
+        search._heap, search._is_proving = [], True
+        feature = search.features[0]
+        for side in SIDES:
+            nobody = feature.sides[(0, 40)[side], side]
+            feature.solve_side(n_left, side, nobody, search.best, objective, map)
+        return search
+
+    search = new_search()
+    search._tighten_or_halve(0, n_left, n_left)
+    assert search.bound <= sum(costs)
+    for side in SIDES:
+        search = new_search()
+        search._raise_bound(0, n_left, side, 0)
+        known = search.features[0].sides[n_left, side]
+        assert known.bound <= costs[side] <= known.cost
+        assert known.is_exact <= (known.bound == costs[side])
 
 
 def roots_of(search):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import count
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from horizontree.search.depth_two import (
     grow_depth_two,
     solve_bins,
     solve_depth_two,
+    tree_of,
 )
 from horizontree.search.splits import build_tree
 from horizontree.threads import thread_map
@@ -283,3 +285,53 @@ def test_threads_find_the_same():
     alone = solve_depth_two(samples, Objective())
     with thread_map(2) as run:
         assert solve_depth_two(samples, Objective(), run=run) == alone
+
+
+def stopping_after(n_questions):
+    asked = count()
+    return lambda: next(asked) >= n_questions
+
+
+@given(small_data(max_samples=20, max_features=3), MOST_BINS, OBJECTIVES)
+@settings(max_examples=60)
+def test_a_proof_in_pieces_finds_the_same_tree(data, most, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    at_once = solve_depth_two(samples, objective, most_bins=most, with_ties=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+        in_pieces = solve_depth_two(samples, objective, most_bins=most, with_ties=True)
+    assert in_pieces == at_once
+
+
+@given(
+    small_data(max_samples=20, max_features=3), st.sampled_from([2, 3]), OBJECTIVES,
+    st.integers(0, 8),
+)  # fmt: skip
+@settings(max_examples=100)
+def test_a_proof_that_is_stopped_leaves_a_tree_and_a_bound(data, most, objective, n_questions):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    optimum = solve_depth_two(samples, objective, most_bins=most).cost
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+        stops = stopping_after(n_questions)
+        found = solve_depth_two(samples, objective, most_bins=most, stops=stops)
+    assert found.bound <= optimum <= found.cost
+    tree = build_tree(tree_of(found, samples, objective), X, y, samples.n_classes, objective)
+    assert objective.tree_cost(tree.n_errors, tree.n_splits) <= found.cost
+
+
+def test_a_proof_can_be_stopped_between_any_two_of_its_pieces(monkeypatch):
+    samples = make_samples(400, 3, seed=5)
+    monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+    whole = solve_depth_two(samples, Objective(), most_bins=4)
+    seen = [
+        solve_depth_two(samples, Objective(), most_bins=4, stops=stopping_after(n))
+        for n in range(20)
+    ]
+    assert not seen[0].is_exact
+    assert seen[-1] == whole
+    costs = [found.cost for found in seen]
+    assert costs == sorted(costs, reverse=True)
+    assert any(found.cost < seen[0].cost and not found.is_exact for found in seen)

@@ -165,6 +165,8 @@ class HorizonTreeClassifier(BaseTreeClassifier):
             )  # fmt: skip
             tree = search.search(samples, tree)
             n_decided += search.n_decided
-        finished = with_placed_thresholds(problem.tree_of(tree), samples.X, problem.y)
+        finished = problem.tree_of(tree)
+        if not problem.watch.is_time_up:
+            finished = with_placed_thresholds(finished, samples.X, problem.y)
         bound = objective.bound_from(search.bound)
         return Found(trees=[finished], n_iter=n_decided, bound=bound)

@@ -451,14 +451,20 @@ def _search_roots(problem, work, f, b, low, high, split_cost, min_samples_leaf, 
 @njit(nogil=True, cache=True)
 def close(
     order, position, class_of, codes, n_bins, left_of, is_open, members, starts, found, errors,
-    costs, split_cost, min_samples_leaf, below,
+    costs, split_cost, min_samples_leaf, below, first, n_at_once,
 ):  # fmt: skip
     """Find the cheapest root over all cuts, if it is cheaper than ``below``.
+
+    Intervals of roots are looked at from the one that is number ``first`` by its bound, some of
+    them only, so that a search can be stopped in between. A lower ``below`` leaves out the last
+    of them, so that the numbers stay.
 
     Returns
     -------
     cost, feature, n_left
         ``below, -1, 0`` when no tree of depth two with a split is cheaper.
+    first
+        Where to go on; -1 when nothing is left.
     """
     problem = _Problem(
         order, position, class_of, codes, n_bins, left_of, is_open, members, starts, found,
@@ -470,9 +476,13 @@ def close(
     n_intervals = _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound)
     best, best_f, best_left = below, -1, 0
     stack = np.empty((64, 2), np.int64)
-    for i in np.argsort(bound[:n_intervals], kind="mergesort"):
+    by_bound = np.argsort(bound[:n_intervals], kind="mergesort")
+    for number in range(first, n_intervals):
+        i = by_bound[number]
         if bound[i] >= best:
             break
+        if number == first + n_at_once:
+            return best, best_f, best_left, number
         f = interval[i, 0]
         b = interval[i, 1]
         end = b + 1 if is_open[f, b] else b
@@ -496,4 +506,4 @@ def close(
             )
             if root >= 0:
                 best_f, best_left = f, root
-    return best, best_f, best_left
+    return best, best_f, best_left, -1

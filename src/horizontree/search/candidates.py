@@ -6,6 +6,7 @@ samples ──histograms of pairs──► the best root of each feature ──c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,10 +66,14 @@ def complete_roots(
     depth: int,
     objective: Objective,
     effort: Effort,
+    stops: Callable[[], bool] = lambda: False,
     run: Map = map,
     scanner: PairScanner | None = None,
 ) -> list[Trial]:
-    """Complete promising roots to a tree of ``depth`` levels; return them, the cheapest first."""
+    """Complete promising roots to a tree of ``depth`` levels; return them, the cheapest first.
+
+    When ``stops`` says so, no more of them are tried.
+    """
     rows = _purest(samples, effort)
     n_bins = n_bins_for(samples.n_samples, effort.most_bins)
     bins = cut_into_bins(samples.with_features(rows), n_bins)
@@ -99,7 +104,7 @@ def complete_roots(
     try_all(_first_boundaries(bins, binned, effort.n_features_tried, least))
     step = {f: _FIRST_STEP for f, _ in tried}
     n_left = effort.n_neighbours
-    while n_left > 0 and step:  # go on from the best root of a feature that may still move
+    while n_left > 0 and step and not stops():  # from the best root of a feature that may move
         f, b = min((at for at in tried if at[0] in step), key=lambda at: tried[at].rank)
         n_left -= try_all([(f, b - step[f]), (f, b + step[f])])
         if (f, b) == min((at for at in tried if at[0] == f), key=lambda at: tried[at].rank):

@@ -274,7 +274,8 @@ class DepthThreeSearch:
     def _tighten_or_halve(self, f: int, low: int, high: int) -> None:
         """Raise the bound of an interval of roots, or halve it."""
         if low == high:
-            self._solve_root(f, low)
+            if not self._solve_root(f, low):
+                self._push(f, low, high)
             return
         sides = (self.features[f].sides[low, 0], self.features[f].sides[high, 1])
         if self.objective.split_cost + sides[0].cost + sides[1].cost >= self._limit:
@@ -307,9 +308,12 @@ class DepthThreeSearch:
         known = self.features[f].sides[n_left, side]
         any_leaf = Objective(self.objective.split_cost)
         below = self._limit - self.objective.split_cost - other
-        found = solve_depth_two(self.samples.part(f, n_left, side), any_leaf, below=below)
+        part = self.samples.part(f, n_left, side)
+        found = solve_depth_two(part, any_leaf, below=below, stops=self.stops)
         self.n_solved += 1
-        known.bound = max(known.bound, found.cost)
+        known.bound = max(known.bound, found.bound)
+        if not found.is_exact:  # told to stop
+            return
         known.is_exact = found.is_found
         known.bound_here = max(known.bound_here, known.bound)
         if found.is_found and self.objective.min_samples_leaf == 1:
@@ -317,25 +321,28 @@ class DepthThreeSearch:
             if (n_left, 1 - side) in self.features[f].sides:
                 self._consider(f, n_left)
 
-    def _solve_root(self, f: int, n_left: int) -> None:
-        """Solve both sides of one root exactly, as far as that matters."""
+    def _solve_root(self, f: int, n_left: int) -> bool:
+        """Solve both sides of one root exactly, as far as that matters; False if told to stop."""
         sides = [self.features[f].sides[n_left, side] for side in SIDES]
         for side in SIDES:
             known = sides[side]
             below = self._limit - self.objective.split_cost - sides[1 - side].bound_here
             if known.bound_here >= below:
-                return
+                return True
             if known.bound_here < known.cost:
                 part = self.samples.part(f, n_left, side)
-                found = solve_depth_two(part, self.objective, below=below)
+                found = solve_depth_two(part, self.objective, below=below, stops=self.stops)
                 self.n_solved += 1
-                known.bound_here = max(known.bound_here, found.cost)
+                known.bound_here = max(known.bound_here, found.bound)
                 if found.is_found:
                     known.cost = found.cost
+                if not found.is_exact:
+                    return False
                 if self.objective.min_samples_leaf == 1:
                     known.bound = known.bound_here
                     known.is_exact = found.is_found
         self._consider(f, n_left)
+        return True
 
     def _consider(self, f: int, n_left: int) -> None:
         """Keep a root if its tree is the best so far, or as good (equal cost: the first)."""

@@ -41,6 +41,7 @@ _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are 
 _MANY_FEATURES = 12  # from here on
 _MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
 _PAIRS_PER_TASK = LANES
+_CUTS_BETWEEN_STOPS = 1 << 23  # samples times features times intervals of roots
 MOST_ROOTS = 64  # of equally cheap trees
 
 
@@ -259,22 +260,28 @@ class DepthTwo:
     ----------
     cost : int
         Its cost.
+    bound : int
+        No tree is cheaper than that. It is below ``cost`` where the best tree over boundaries of
+        bins was good enough, or the search was stopped.
     feature, n_left : int
         Its root, a feature and the number of samples on the left; -1 when it is a leaf.
     is_found : bool
         Whether there is such a tree below the limit; otherwise ``cost`` is the limit.
-    is_exact : bool
-        Whether no tree is cheaper; otherwise it is the best over boundaries of bins.
     roots : tuple of (feature, n_left)
         Roots of trees that are as cheap, its own first, where they were asked for and are known.
     """
 
     cost: int
+    bound: int
     feature: int
     n_left: int
     is_found: bool = True
-    is_exact: bool = True
     roots: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no tree is cheaper."""
+        return self.bound == self.cost
 
 
 def solve_depth_two(
@@ -291,15 +298,17 @@ def solve_depth_two(
 ) -> DepthTwo:
     """Find the cheapest tree of depth two, if it is cheaper than ``below``.
 
-    Where ``closes`` is false, or ``stops`` says so, the cheapest one over boundaries of bins is
-    good enough. The number of bins decides how fast this is, and which of several best trees
-    is taken. ``with_ties`` asks for the roots of the others among boundaries of bins, too.
+    Where ``closes`` is false, the cheapest one over boundaries of bins is good enough; when
+    ``stops`` says so, the cheapest one so far. The number of bins decides how fast this is, and
+    which of several best trees is taken. ``with_ties`` asks for the roots of the others among
+    boundaries of bins, too.
     """
     if most_bins is None:
         most_bins = n_bins_for(samples.n_samples, MOST_BINS)
     leaf = objective.leaf_cost(samples.class_counts)
     limit = leaf + 1 if below is None else below
-    best = DepthTwo(min(leaf, limit), -1, 0, is_found=leaf < limit)
+    cost = min(leaf, limit)
+    best = DepthTwo(cost, cost, -1, 0, is_found=leaf < limit)
     if samples.is_pure or samples.n_features == 0 or best.cost == 0:
         return best
     columns = np.arange(samples.n_features)
@@ -311,7 +320,8 @@ def solve_depth_two(
         binned = solve_bins(bins, first, last, objective, run, pairs, scanner=scanner)
         if binned.cost < best.cost:
             n_left = int(bins.left_of[binned.feature, binned.boundary])
-            best = DepthTwo(binned.cost, int(columns[binned.feature]), n_left)
+            root = int(columns[binned.feature]), n_left
+            best = DepthTwo(binned.cost, binned.cost, *root)
             if with_ties:
                 roots = binned.cheapest_roots(bins, objective)
                 best = replace(best, roots=tuple((int(columns[f]), n) for f, n in roots))
@@ -324,19 +334,26 @@ def solve_depth_two(
             samples = samples.with_features(kept)
             columns = columns[kept]
     if not closes or stops():
-        return replace(best, is_exact=False)
+        return replace(best, bound=binned.bound)
     position = np.empty(samples.order.shape, dtype=np.int32)
     for f in range(samples.n_features):
         position[f, samples.order[f] & SAMPLE] = np.arange(samples.n_samples, dtype=np.int32)
-    cost, feature, n_left = close(
-        samples.order, position, samples.labels, bins.codes, bins.n_bins, bins.left_of,
-        bins.is_open, binned.members, binned.starts, binned.found, binned.errors, binned.costs,
-        objective.split_cost, objective.min_samples_leaf, best.cost,
-    )  # fmt: skip
-    if feature < 0:
-        return best
-    root = int(columns[feature]), n_left
-    return DepthTwo(cost, *root, roots=(root,) if with_ties else ())
+    n_at_once = max(1, _CUTS_BETWEEN_STOPS // samples.order.size)
+    interval = 0
+    while True:
+        cost, feature, n_left, interval = close(
+            samples.order, position, samples.labels, bins.codes, bins.n_bins, bins.left_of,
+            bins.is_open, binned.members, binned.starts, binned.found, binned.errors,
+            binned.costs, objective.split_cost, objective.min_samples_leaf, best.cost,
+            interval, n_at_once,
+        )  # fmt: skip
+        if feature >= 0:
+            root = int(columns[feature]), n_left
+            best = DepthTwo(cost, cost, *root, roots=(root,) if with_ties else ())
+        if interval < 0:
+            return best
+        if stops():
+            return replace(best, bound=binned.bound)
 
 
 def _passes(n_features: int, most_bins: int, *, is_limited: bool) -> list[int]:

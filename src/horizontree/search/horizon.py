@@ -130,7 +130,6 @@ class HorizonSearch:
                 self.bound = leaf
             if root.cost > self.bound:  # the time was up
                 self._take(root, self._greedy(samples))
-                self.bound = unavoidable_cost(samples, self.objective)
                 return root.tree()
             return self._settled(root.tree(), samples)
         starts = [start] if start is not None else self._first_trees(samples)
@@ -214,7 +213,10 @@ class HorizonSearch:
         if node.depth <= self.horizon:
             self._solve_block(node, self._n_solves(node), run)
             return ()
-        trials = complete_roots(samples, node.depth, self.objective, self.effort, run, self.scanner)
+        trials = complete_roots(
+            samples, node.depth, self.objective, self.effort,
+            self.watch.should_stop, run, self.scanner,
+        )  # fmt: skip
         if not trials:
             return ()
         best, node.trials = trials[0], trials[1:]
@@ -344,7 +346,7 @@ class HorizonSearch:
                 run=run,
                 scanner=self.scanner,
             )
-            bound = found.cost if found.is_exact else 0
+            bound = found.bound
             is_settled_later = is_whole and found.is_exact and _has_few_cuts(samples)
             if is_settled_later:
                 self._found_two = found

@@ -49,6 +49,11 @@ class Watch:
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     @property
+    def is_time_up(self) -> bool:
+        """Whether there is no time for more, be a search told of it or not."""
+        return self.status != "completed" or self.seconds_left == 0
+
+    @property
     def status(self) -> str:
         """``"interrupted"``, ``"time_limit"`` (a search was told to stop) or ``"completed"``."""
         if self._was_heard:
