@@ -63,7 +63,7 @@ def test_all_roots_of_the_cheapest_trees_are_found_with_ties(data, most, objecti
 @pytest.mark.parametrize("n_left", range(5, 40, 5))
 @pytest.mark.parametrize("n_questions", range(6))
 def test_a_root_that_was_not_solved_to_the_end_is_not_lost(monkeypatch, n_left, n_questions):
-    monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)  # asks after every interval
+    monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)  # asks after every piece
     monkeypatch.setattr(depth_two, "MOST_BINS", 2)
     samples, objective = make_samples(40, 2, 3, seed=n_questions), Objective()
     costs = [solve_depth_two(samples.part(0, n_left, side), objective).cost for side in SIDES]

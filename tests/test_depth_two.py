@@ -323,15 +323,20 @@ def test_a_proof_that_is_stopped_leaves_a_tree_and_a_bound(data, most, objective
 
 
 def test_a_proof_can_be_stopped_between_any_two_of_its_pieces(monkeypatch):
-    samples = make_samples(400, 3, seed=5)
+    samples = make_samples(3000, 2, seed=5)
+    at_once = solve_depth_two(samples, Objective(), most_bins=4)
     monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
-    whole = solve_depth_two(samples, Objective(), most_bins=4)
+    asked = count()
+    in_pieces = solve_depth_two(samples, Objective(), most_bins=4, stops=lambda: next(asked) < 0)
+    assert in_pieces == at_once
+    n_asked = next(asked)
+    assert n_asked > 2 * 4 + 1  # intervals were halved
     seen = [
         solve_depth_two(samples, Objective(), most_bins=4, stops=stopping_after(n))
-        for n in range(20)
+        for n in range(n_asked)
     ]
-    assert not seen[0].is_exact
-    assert seen[-1] == whole
+    assert not any(found.is_exact for found in seen)
     costs = [found.cost for found in seen]
     assert costs == sorted(costs, reverse=True)
-    assert any(found.cost < seen[0].cost and not found.is_exact for found in seen)
+    assert costs[-1] == at_once.cost < costs[0]
+    assert max(found.bound for found in seen) < at_once.cost

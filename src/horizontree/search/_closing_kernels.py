@@ -20,6 +20,7 @@ SAMPLE = np.uint32((1 << 31) - 1)
 COST_SCALE = 1 << 20
 NONE = np.int32(-1)  # fewer correct samples than any split has
 STRIP_WORK = 200_000  # cuts times roots: above it an interval of roots is halved instead
+MOST_PENDING = 64  # pieces of an interval: one for each time it can be halved
 
 
 @njit(nogil=True, cache=True)
@@ -451,20 +452,25 @@ def _search_roots(problem, work, f, b, low, high, split_cost, min_samples_leaf, 
 @njit(nogil=True, cache=True)
 def close(
     order, position, class_of, codes, n_bins, left_of, is_open, members, starts, found, errors,
-    costs, split_cost, min_samples_leaf, below, first, n_at_once,
+    costs, split_cost, min_samples_leaf, below, pending, n_pieces,
 ):  # fmt: skip
     """Find the cheapest root over all cuts, if it is cheaper than ``below``.
 
-    Intervals of roots are looked at from the one that is number ``first`` by its bound, some of
-    them only, so that a search can be stopped in between. A lower ``below`` leaves out the last
-    of them, so that the numbers stay.
+    Only so many pieces of intervals are looked at, so that a search can be stopped in between.
+    ``pending[0]`` is the number of the interval to go on with, by bounds, and how many pieces of
+    it are left; these follow, the next one last::
+
+        pending    number n | low high | low high | ...   (n = 0: the whole interval)
+
+    In another call ``below`` may be lower. That leaves out the last intervals, so that the numbers
+    stay.
 
     Returns
     -------
     cost, feature, n_left
         ``below, -1, 0`` when no tree of depth two with a split is cheaper.
-    first
-        Where to go on; -1 when nothing is left.
+    is_done
+        Whether nothing is left.
     """
     problem = _Problem(
         order, position, class_of, codes, n_bins, left_of, is_open, members, starts, found,
@@ -474,31 +480,34 @@ def close(
     interval = np.empty((n_bins.sum(), 2), np.int64)
     bound = np.empty(n_bins.sum(), np.int64)
     n_intervals = _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound)
-    best, best_f, best_left = below, -1, 0
-    stack = np.empty((64, 2), np.int64)
     by_bound = np.argsort(bound[:n_intervals], kind="mergesort")
-    for number in range(first, n_intervals):
+    best, best_f, best_left = below, -1, 0
+    height = pending[0, 1]
+    for number in range(pending[0, 0], n_intervals):
         i = by_bound[number]
         if bound[i] >= best:
             break
-        if number == first + n_at_once:
-            return best, best_f, best_left, number
         f = interval[i, 0]
         b = interval[i, 1]
         end = b + 1 if is_open[f, b] else b
         _hope(problem, work, f, b, end, split_cost)
-        stack[0, 0], stack[0, 1] = left_of[f, b], left_of[f, end]
-        height = 1
+        if height == 0:
+            height = 1
+            pending[height, 0], pending[height, 1] = left_of[f, b], left_of[f, end]
         while height > 0:
+            if n_pieces == 0:
+                pending[0, 0], pending[0, 1] = number, height
+                return best, best_f, best_left, False
+            n_pieces -= 1
+            low, high = pending[height, 0], pending[height, 1]
             height -= 1
-            low, high = stack[height, 0], stack[height, 1]
             strip_work = _find_cuts(problem, work, f, b, end, low, high, best, split_cost)
             if strip_work < 0:
                 continue
             middle = _middle_cut(order[f], low, high) if strip_work > STRIP_WORK else -1
             if middle > 0:
-                stack[height, 0], stack[height, 1] = low, middle
-                stack[height + 1, 0], stack[height + 1, 1] = middle, high
+                pending[height + 1, 0], pending[height + 1, 1] = low, middle
+                pending[height + 2, 0], pending[height + 2, 1] = middle, high
                 height += 2
                 continue
             best, root = _search_roots(
@@ -506,4 +515,4 @@ def close(
             )
             if root >= 0:
                 best_f, best_left = f, root
-    return best, best_f, best_left, -1
+    return best, best_f, best_left, True

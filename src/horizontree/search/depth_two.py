@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from horizontree.backends.base import PairScanner
 from horizontree.encoding import SAMPLE, SampleSet
 from horizontree.objective import Objective
-from horizontree.search._closing_kernels import close
+from horizontree.search._closing_kernels import MOST_PENDING, close
 from horizontree.search._pair_kernels import (
     COUNTS,
     LANES,
@@ -41,7 +41,7 @@ _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are 
 _MANY_FEATURES = 12  # from here on
 _MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
 _PAIRS_PER_TASK = LANES
-_CUTS_BETWEEN_STOPS = 1 << 23  # samples times features times intervals of roots
+_CUTS_BETWEEN_STOPS = 1 << 23  # samples times features times pieces of intervals
 MOST_ROOTS = 64  # of equally cheap trees
 
 
@@ -338,19 +338,19 @@ def solve_depth_two(
     position = np.empty(samples.order.shape, dtype=np.int32)
     for f in range(samples.n_features):
         position[f, samples.order[f] & SAMPLE] = np.arange(samples.n_samples, dtype=np.int32)
-    n_at_once = max(1, _CUTS_BETWEEN_STOPS // samples.order.size)
-    interval = 0
+    n_pieces = max(1, _CUTS_BETWEEN_STOPS // samples.order.size)
+    pending = np.zeros((1 + MOST_PENDING, 2), dtype=np.int64)
     while True:
-        cost, feature, n_left, interval = close(
+        cost, feature, n_left, is_done = close(
             samples.order, position, samples.labels, bins.codes, bins.n_bins, bins.left_of,
             bins.is_open, binned.members, binned.starts, binned.found, binned.errors,
             binned.costs, objective.split_cost, objective.min_samples_leaf, best.cost,
-            interval, n_at_once,
+            pending, n_pieces,
         )  # fmt: skip
         if feature >= 0:
             root = int(columns[feature]), n_left
             best = DepthTwo(cost, cost, *root, roots=(root,) if with_ties else ())
-        if interval < 0:
+        if is_done:
             return best
         if stops():
             return replace(best, bound=binned.bound)
