@@ -14,7 +14,7 @@ import naive
 from horizontree import HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search import horizon
+from horizontree.search import blocks, horizon
 from horizontree.search._cart_kernels import add_purity_of_cuts, best_of_roots
 from horizontree.search.cart import grow_cart
 from horizontree.search.depth_two import MOST_BINS, grow_depth_two, solve_depth_two
@@ -292,17 +292,23 @@ def test_at_depth_three_the_tree_is_the_purest_that_any_of_the_cheapest_roots_ha
     assert rank_of_tree(X, y, taken) == pytest.approx(min(ranks), rel=1e-12)
 
 
-class CheckedSearch(horizon.HorizonSearch):
-    """A search that fails where settling makes a tree dearer, and not because the time is up."""
+class CheckedBlocks(blocks.Blocks):
+    """Blocks that fail where settling makes a tree dearer, and not because the time is up."""
 
-    def _settled(self, tree, samples):
+    def settled(self, tree, samples):
         before = cost_of(tree, samples, self.objective)
-        settled = super()._settled(tree, samples)
+        settled = super().settled(tree, samples)
         assert cost_of(settled, samples, self.objective) <= before
         settling = Settling(self.objective, self._roots_of)
         other = settling.settled(tree, samples, self.max_depth)
         assert cost_of(other, samples, self.objective) <= before or self.watch.should_stop()
         return settled
+
+
+def checked_search(depth, objective, effort, watch):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(horizon, "Blocks", CheckedBlocks)
+        return horizon.HorizonSearch(depth, 3, objective, effort, watch)
 
 
 @given(
@@ -325,7 +331,7 @@ def test_settling_makes_no_tree_dearer_whatever_the_effort_leaves_out(
         most_exact_rows=most_exact_rows,
         most_tied_cuts=most_tied_cuts,
     )
-    search = CheckedSearch(depth, 3, objective, effort, Watch(None))
+    search = checked_search(depth, objective, effort, Watch(None))
     tree = search.search(samples)
     greedy = grow_cart(samples, max_depth=depth, min_samples_leaf=objective.min_samples_leaf)
     cost = cost_of(tree, samples, objective)
@@ -337,7 +343,7 @@ def test_ties_among_some_features_only_are_not_settled(seed):
     # small once features are left out; each side of a root would leave out others
     X, y = make_data(40, 8, n_values=6, seed=seed)
     effort = replace(EFFORTS["normal"], most_features=3, most_tied_cuts=4 * 40, n_repairs=0)
-    search = CheckedSearch(3, 3, Objective(1, 1), effort, Watch(None))
+    search = checked_search(3, Objective(1, 1), effort, Watch(None))
     assert search.search(rank_samples(X, y, 2)) is not None
 
 
@@ -348,7 +354,7 @@ def test_a_search_that_is_stopped_at_any_moment_loses_no_tree(n_features):
     greedy = grow_cart(samples, max_depth=3)
     for n_calls in count():
         watch = StoppingWatch(n_calls)
-        tree = CheckedSearch(3, 3, objective, EFFORTS["normal"], watch).search(samples)
+        tree = checked_search(3, objective, EFFORTS["normal"], watch).search(samples)
         cost = cost_of(tree, samples, objective)
         assert cost <= cost_of(greedy, samples, objective)
         if watch.n_left >= 0:
@@ -372,7 +378,7 @@ class StoppingWatch(Watch):
 def test_problems_too_large_for_the_table_have_as_good_a_tree(monkeypatch, depth):
     X, y = make_data(60, 3, n_values=3, seed=3)
     settled = HorizonTreeClassifier(max_depth=depth).fit(X, y)
-    monkeypatch.setattr(horizon, "MOST_CUTS", 0)
+    monkeypatch.setattr(blocks, "MOST_CUTS", 0)
     first = HorizonTreeClassifier(max_depth=depth).fit(X, y)
     assert (first.n_errors_, first.tree_.n_splits) == (settled.n_errors_, settled.tree_.n_splits)
     assert first.status_ == settled.status_
@@ -384,7 +390,7 @@ def test_a_stopped_search_of_depth_two_is_as_good_as_without_settling(monkeypatc
     X = rng.normal(size=(600, 4))
     y = ((X[:, 0] > 0) ^ (X[:, 1] > 0.3) ^ (rng.random(600) < 0.2)).astype(int)
     stopped = HorizonTreeClassifier(max_depth=2, time_limit=1e-9).fit(X, y)
-    monkeypatch.setattr(horizon, "MOST_CUTS", 0)
+    monkeypatch.setattr(blocks, "MOST_CUTS", 0)
     unsettled = HorizonTreeClassifier(max_depth=2, time_limit=1e-9).fit(X, y)
     assert stopped.status_ == unsettled.status_ == "time_limit"
     assert stopped.tree_ == unsettled.tree_

@@ -48,7 +48,8 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         is the same on every machine and with any number of threads.
     time_limit : float or None, default=None
         Seconds after which the best tree so far is kept. It is looked at between pieces of
-        work. A limit that strikes makes the result depend on the machine.
+        work; sorting the features and CART's tree come first, however short it is. A limit that
+        strikes makes the result depend on the machine.
     random_state : int, RandomState instance or None, default=None
         Seed of what thorough effort does at random, to trees deeper than the horizon; None
         is 0. Nothing else is random.

@@ -19,48 +19,29 @@ Everything is counted in work, never in seconds, and nothing depends on the numb
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from functools import partial
-from hashlib import blake2b
 
 import numpy as np
 
 from horizontree.backends.base import PairScanner
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
+from horizontree.search.blocks import Blocks
 from horizontree.search.bounds import unavoidable_cost
-from horizontree.search.candidates import Root, complete_roots, completed, narrowed
-from horizontree.search.cart import best_stump, grow_cart
-from horizontree.search.depth_three import DepthThreeSearch
-from horizontree.search.depth_two import (
-    MOST_BINS,
-    DepthTwo,
-    grow_by_twos,
-    grow_depth_two,
-    n_bins_for,
-    solve_depth_two,
-    tree_of,
-)
+from horizontree.search.candidates import Root, complete_roots, completed
+from horizontree.search.cart import grow_cart
+from horizontree.search.depth_two import grow_by_twos
 from horizontree.search.effort import Effort
-from horizontree.search.growing_tree import (
-    Node,
-    root_of,
-    root_split,
-    tree_of_trial,
-    without_idle_splits,
-)
+from horizontree.search.growing_tree import Node, root_of, tree_of_trial, without_idle_splits
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import Split
-from horizontree.search.ties import MOST_CUTS, Settling
 from horizontree.search.watch import Watch
 from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 _EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
 _MOST_PASSES = 20  # of repair over a whole tree
-_MOST_TIED_FEATURES = 64  # whose pairs are looked at for all equally cheap trees
-_NEVER = 1 << 62  # dearer than any tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
 
@@ -106,13 +87,15 @@ class HorizonSearch:
         self.run = run
         self.seed = seed
         self.scanner = scanner
-        self.bound = 0
+        self.blocks = Blocks(max_depth, objective, effort, watch, run, scanner)
         self.n_decided = 0
         self._cost = 0  # of the whole tree, as far as it is known
         self._lock = threading.Lock()
-        self._found_two: DepthTwo | None = None  # for all samples
-        self._found_three: tuple[int, Sequence[Root]] = _NEVER, []  # cost and roots, likewise
-        self._grown: dict[tuple[bytes, bool], Split | None] = {}  # by samples and features
+
+    @property
+    def bound(self) -> int:
+        """No tree is cheaper."""
+        return self.blocks.bound
 
     def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
         """Search for the best tree over all samples, from a tree to start with if there is one.
@@ -125,23 +108,23 @@ class HorizonSearch:
             self.n_decided = 1
             self.watch.should_stop()  # asked, so that an interrupt does not lose the tree
             if samples.n_features > 0:
-                self._solve_block(root, None, self.run)
+                self.blocks.solve(root, None, self.run)
             else:
-                self.bound = leaf
+                self.blocks.bound = leaf
             if root.cost > self.bound:  # the time was up
-                self._take(root, self._greedy(samples))
+                self.blocks.take(root, self._greedy(samples))
                 return root.tree()
-            return self._settled(root.tree(), samples)
+            return self.blocks.settled(root.tree(), samples)
         starts = [start] if start is not None else self._first_trees(samples)
         costs = [cost_of(tree, samples, self.objective) for tree in starts]
         cost = min(costs)
         root = Node(samples, self.max_depth, starts[costs.index(cost)], cost)
         self._cost = cost
-        self.bound = unavoidable_cost(samples, self.objective)
+        self.blocks.bound = unavoidable_cost(samples, self.objective)
         self._report("nodes, depth 0", 0, 1, cost)
         self._grow(root, self.run)
         if root.cost == self.bound:
-            return self._settled(root.tree(), samples)
+            return self.blocks.settled(root.tree(), samples)
         if self.max_depth > self.horizon:
             self._repair(root)
         if self.watch.should_stop():
@@ -149,7 +132,7 @@ class HorizonSearch:
         tree = self._finished(root.tree(), samples)
         if samples.n_samples <= self.effort.most_rows:
             tree = self._perturbed(tree, samples)
-        return self._settled(tree, samples)
+        return self.blocks.settled(tree, samples)
 
     def _report(self, what: str, done: int, total: int, cost: int) -> None:
         self.watch.report(what, done, total, cost, self.bound)
@@ -211,7 +194,7 @@ class HorizonSearch:
         if self.watch.should_stop():
             return ()
         if node.depth <= self.horizon:
-            self._solve_block(node, self._n_solves(node), run)
+            self.blocks.solve(node, self._n_solves(node), run)
             return ()
         trials = complete_roots(
             samples, node.depth, self.objective, self.effort,
@@ -253,149 +236,10 @@ class HorizonSearch:
         )
         node.children = (left, right)
 
-    def _is_small(self, samples: SampleSet) -> bool:
-        """Return whether a tree of depth three is searched for over all features, with its ties."""
-        is_narrow = samples.n_features <= _MOST_TIED_FEATURES
-        has_few_cuts = samples.order.size <= self.effort.most_tied_cuts
-        return is_narrow and has_few_cuts and self._closes(samples)
-
-    def _narrowed(self, samples: SampleSet) -> SampleSet:
-        """Leave out features, unless the samples are few."""
-        return samples if self._is_small(samples) else narrowed(samples, self.effort)
-
-    def _closes(self, samples: SampleSet) -> bool:
-        """Return whether the best tree of depth two is wanted, not that over bins."""
-        return samples.n_samples <= self.effort.most_exact_rows
-
-    def _grow_two(self, samples: SampleSet, over_all: bool = False) -> Split | None:
-        """Return the best tree of depth two, within the effort; the same samples only once."""
-        key = blake2b(samples.rows.tobytes(), digest_size=16).digest(), over_all
-        if key not in self._grown:
-            few = samples if over_all else narrowed(samples, self.effort)
-            closes = self._closes(samples)
-            tree = grow_depth_two(few, self.objective, closes=closes, scanner=self.scanner)
-            self._grown[key] = tree
-        return self._grown[key]
-
-    # --------------------------------------------------------------------------- ties
-
-    def _settled(self, tree: Split | None, samples: SampleSet) -> Split | None:
-        """Settle ties in the last levels, unless there are very many cuts to choose from."""
-        if not _has_few_cuts(samples) or (self._found_two is None and self.watch.should_stop()):
-            return tree
-        settling = Settling(self.objective, self._roots_of)
-        settled = settling.settled(tree, samples, self.max_depth)
-        costs = [cost_of(each, samples, self.objective) for each in (tree, settled)]
-        return settled if costs[1] <= costs[0] else tree  # dearer if the time was up
-
-    def _n_tied_bins(self, samples: SampleSet) -> int:
-        """Return how many bins a feature has where ties are settled."""
-        return max(self.effort.n_tied_bins, n_bins_for(samples.n_samples, MOST_BINS))
-
-    def _roots_of(self, samples: SampleSet, depth: int) -> tuple[int, Sequence[Root]]:
-        """Return the cost of the best tree of depth two or three, and roots of such trees.
-
-        Of depth two they are those that the pass over bins knows that found it. Where it would be
-        the best over bins only, or the time is up, there are none: any other tree is cheaper.
-        """
-        if depth == 3:
-            return self._found_three if self.max_depth == 3 else (_NEVER, [])
-        if self._found_two is not None:
-            return self._found_two.cost, self._found_two.roots
-        if not self._closes(samples) or self.watch.should_stop():
-            return _NEVER, []
-        few = self._narrowed(samples)
-        found = solve_depth_two(
-            few,
-            self.objective,
-            most_bins=self._n_tied_bins(few),
-            with_ties=True,
-            stops=self.watch.should_stop,
-            run=self.run,
-        )
-        places = np.searchsorted(samples.features, few.features)
-        return found.cost, [(int(places[feature]), n_left) for feature, n_left in found.roots]
-
-    # ------------------------------------------------------------------------- blocks
-
     def _n_solves(self, node: Node) -> int | None:
         if node.depth == self.max_depth:
             return self.effort.n_solves
         return self.effort.n_block_solves
-
-    def _solve_block(self, node: Node, n_solves: int | None, run: Map) -> None:
-        """Find the best subtree of a node with few levels left, if it beats what is there."""
-        samples = node.samples
-        is_root = node.depth == self.max_depth
-        is_small = is_root and self._is_small(samples)
-        is_whole = is_root and (node.depth < 3 or n_solves is None or is_small)
-        if not is_whole:
-            samples = narrowed(samples, self.effort)
-        bound = 0
-        if node.depth == 1:
-            self._take(node, best_stump(samples, self.objective.min_samples_leaf))
-            bound = node.cost
-        elif node.depth == 2:
-            found = solve_depth_two(
-                samples,
-                self.objective,
-                most_bins=self._n_tied_bins(samples) if is_whole else None,
-                closes=is_whole or self._closes(samples),
-                with_ties=is_whole,
-                stops=self.watch.should_stop,
-                run=run,
-                scanner=self.scanner,
-            )
-            bound = found.bound
-            is_settled_later = is_whole and found.is_exact and _has_few_cuts(samples)
-            if is_settled_later:
-                self._found_two = found
-            if found.cost < node.cost:
-                if is_settled_later:  # its sides come then
-                    node.cost, node.block = found.cost, root_split(samples, found.roots[0])
-                else:
-                    self._take(node, tree_of(found, samples, self.objective))
-        elif n_solves != 0:
-            if is_small and samples.n_features > self.effort.most_features and n_solves is not None:
-                few = narrowed(samples, self.effort)  # first where trees are likely
-                self._search_depth_three(node, few, n_solves, run, with_ties=False)
-            bound = self._search_depth_three(node, samples, n_solves, run, with_ties=is_small)
-        if node.parent is None and samples is node.samples:
-            self.bound = max(self.bound, bound)
-
-    def _take(self, node: Node, block: Split | None) -> None:
-        """Make a tree the block of a node, if it is cheaper than the one that is there."""
-        cost = cost_of(block, node.samples, self.objective)
-        if cost < node.cost:
-            node.cost, node.block = cost, block
-
-    def _search_depth_three(
-        self, node: Node, samples: SampleSet, n_solves: int | None, run: Map, *, with_ties: bool
-    ) -> int:
-        """Search over depth three; return a bound."""
-        search = DepthThreeSearch(
-            samples,
-            self.objective,
-            node.cost,
-            self.effort.most_bins,
-            closes=n_solves is None or self._closes(samples),
-            with_ties=with_ties,
-            stops=self.watch.should_stop,
-            run=run,
-        )
-        while not search.is_done and (n_solves is None or search.n_solved < n_solves):
-            if self.watch.should_stop():
-                break
-            search.advance()
-            if node.parent is None:
-                best, bound = search.best, max(self.bound, search.bound)
-                n_proven = 100 * bound // best if best else 100
-                self.watch.report("% proven", n_proven, 100, best, bound)
-        if with_ties and search.roots:
-            self._found_three = search.best, search.roots
-        if search.best_root is not None:
-            self._take(node, search.tree())
-        return min(search.bound, node.cost)
 
     # ------------------------------------------------------------------------- repair
 
@@ -442,7 +286,7 @@ class HorizonSearch:
         over_all: bool = False,
     ) -> tuple[int, Split | None]:
         """Repair a tree within the effort; return its cost and the tree."""
-        grow_two = partial(self._grow_two, over_all=over_all)
+        grow_two = partial(self.blocks.grow_two, over_all=over_all)
         stops = self.watch.should_stop
         return repair(tree, samples, depth, self.objective, grow_two, most_passes, stops)
 
@@ -451,7 +295,7 @@ class HorizonSearch:
         n_passes = 1 if samples.n_samples > self.effort.most_rows else _MOST_PASSES
         self._report("passes of repair", 0, n_passes, cost_of(tree, samples, self.objective))
         _, tree = self._repaired(tree, samples, self.max_depth, n_passes)
-        if self._looks_further(samples) and self._closes(samples):
+        if self._looks_further(samples) and self.blocks.closes(samples):
             _, tree = self._repaired(tree, samples, self.max_depth, over_all=True)
         return tree
 
@@ -475,7 +319,7 @@ class HorizonSearch:
         """Grow the next best root of a node, or search a block for longer."""
         other = Node(node.samples, node.depth, node.block, node.cost, node.parent)
         if node.depth == self.horizon:
-            self._solve_block(other, self.effort.n_longer_solves, map)
+            self.blocks.solve(other, self.effort.n_longer_solves, map)
             return other
         samples = node.samples
         tree = tree_of_trial(node.trials.pop(0), samples)
@@ -491,10 +335,5 @@ class HorizonSearch:
             if child.depth > self.horizon:
                 self._unfold(child, run)
             elif child.cost > 0 and child.samples.n_features > 0:
-                self._solve_block(child, self.effort.n_block_solves, run)
+                self.blocks.solve(child, self.effort.n_block_solves, run)
         node.add_up(self.objective)
-
-
-def _has_few_cuts(samples: SampleSet) -> bool:
-    """Return whether ties are settled among the cuts of these samples."""
-    return samples.order.size <= MOST_CUTS
