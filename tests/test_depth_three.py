@@ -61,9 +61,11 @@ def test_all_roots_of_the_cheapest_trees_are_found_with_ties(data, most, objecti
 
 
 @pytest.mark.parametrize("n_left", range(5, 40, 5))
-@pytest.mark.parametrize("n_questions", range(6))
+@pytest.mark.parametrize("n_questions", range(12))
 def test_a_root_that_was_not_solved_to_the_end_is_not_lost(monkeypatch, n_left, n_questions):
     monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)  # asks after every piece
+    monkeypatch.setattr(depth_two, "_PAIRS_PER_TASK", 1)
+    monkeypatch.setattr(depth_two, "_COUNTS_BETWEEN_STOPS", 1)
     monkeypatch.setattr(depth_two, "MOST_BINS", 2)
     samples, objective = make_samples(40, 2, 3, seed=n_questions), Objective()
     costs = [solve_depth_two(samples.part(0, n_left, side), objective).cost for side in SIDES]
@@ -78,18 +80,43 @@ def test_a_root_that_was_not_solved_to_the_end_is_not_lost(monkeypatch, n_left, 
         feature = search.features[0]
         for side in SIDES:
             nobody = feature.sides[(0, 40)[side], side]
-            feature.solve_side(n_left, side, nobody, search.best, objective, map)
+            assert feature.solve_side(
+                n_left, side, nobody, search.best, objective, lambda: False, map
+            )
         return search
 
-    search = new_search()
-    search._tighten_or_halve(0, n_left, n_left)
-    assert search.bound <= sum(costs)
+    for low, high in ((n_left, n_left), (0, 40)):
+        search = new_search()
+        search._tighten_or_halve(0, low, high)
+        assert search.bound <= sum(costs)
     for side in SIDES:
         search = new_search()
         search._raise_bound(0, n_left, side, 0)
         known = search.features[0].sides[n_left, side]
         assert known.bound <= costs[side] <= known.cost
         assert known.is_exact <= (known.bound == costs[side])
+
+
+@pytest.mark.parametrize("n_questions", range(12))
+def test_a_side_is_known_in_full_or_not_at_all(monkeypatch, n_questions):
+    monkeypatch.setattr(depth_two, "_PAIRS_PER_TASK", 1)
+    monkeypatch.setattr(depth_two, "_COUNTS_BETWEEN_STOPS", 1)
+    samples, objective = make_samples(60, 3, seed=3), Objective()
+
+    def solved(stops):
+        search = DepthThreeSearch(samples, objective, 60 * COST_SCALE, 4)
+        feature = search.features[0]
+        nobody = feature.sides[0, 0]
+        is_solved = feature.solve_side(30, 0, nobody, search.best, objective, stops, map)
+        assert is_solved == ((30, 0) in feature.sides)
+        return feature.sides.get((30, 0))
+
+    asked = count()
+    whole, side = solved(lambda: False), solved(lambda: next(asked) >= n_questions)
+    assert (side is None) == (n_questions < next(asked))
+    if side is not None:
+        assert (side.bound, side.cost) == (whole.bound, whole.cost)
+        assert np.array_equal(side.pair_bounds, whole.pair_bounds)
 
 
 def roots_of(search):

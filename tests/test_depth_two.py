@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -287,6 +288,16 @@ def test_threads_find_the_same():
         assert solve_depth_two(samples, Objective(), run=run) == alone
 
 
+@contextmanager
+def small_pieces():
+    """Ask whether to stop as often as it can be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_two, "_PAIRS_PER_TASK", 1)
+        patch.setattr(depth_two, "_COUNTS_BETWEEN_STOPS", 1)
+        patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+        yield
+
+
 def stopping_after(n_questions):
     asked = count()
     return lambda: next(asked) >= n_questions
@@ -298,43 +309,38 @@ def test_a_proof_in_pieces_finds_the_same_tree(data, most, objective):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
     at_once = solve_depth_two(samples, objective, most_bins=most, with_ties=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+    with small_pieces():
         in_pieces = solve_depth_two(samples, objective, most_bins=most, with_ties=True)
     assert in_pieces == at_once
 
 
 @given(
     small_data(max_samples=20, max_features=3), st.sampled_from([2, 3]), OBJECTIVES,
-    st.integers(0, 8),
+    st.integers(0, 24),
 )  # fmt: skip
 @settings(max_examples=100)
 def test_a_proof_that_is_stopped_leaves_a_tree_and_a_bound(data, most, objective, n_questions):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
     optimum = solve_depth_two(samples, objective, most_bins=most).cost
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
-        stops = stopping_after(n_questions)
+    stops = stopping_after(n_questions)
+    with small_pieces(), coarse_bins(2):
         found = solve_depth_two(samples, objective, most_bins=most, stops=stops)
     assert found.bound <= optimum <= found.cost
     tree = build_tree(tree_of(found, samples, objective), X, y, samples.n_classes, objective)
     assert objective.tree_cost(tree.n_errors, tree.n_splits) <= found.cost
 
 
-def test_a_proof_can_be_stopped_between_any_two_of_its_pieces(monkeypatch):
+def test_a_proof_can_be_stopped_between_any_two_of_its_pieces():
     samples = make_samples(3000, 2, seed=5)
-    at_once = solve_depth_two(samples, Objective(), most_bins=4)
-    monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
-    asked = count()
-    in_pieces = solve_depth_two(samples, Objective(), most_bins=4, stops=lambda: next(asked) < 0)
+    solve = partial(solve_depth_two, samples, Objective(), most_bins=4)
+    at_once, asked = solve(), count()
+    with small_pieces():
+        in_pieces = solve(stops=lambda: next(asked) < 0)
+        n_asked = next(asked)
+        seen = [solve(stops=stopping_after(n)) for n in range(n_asked)]
     assert in_pieces == at_once
-    n_asked = next(asked)
-    assert n_asked > 2 * 4 + 1  # intervals were halved
-    seen = [
-        solve_depth_two(samples, Objective(), most_bins=4, stops=stopping_after(n))
-        for n in range(n_asked)
-    ]
+    assert n_asked > 20  # more than there are pairs and intervals: these were halved
     assert not any(found.is_exact for found in seen)
     costs = [found.cost for found in seen]
     assert costs == sorted(costs, reverse=True)

@@ -19,6 +19,7 @@ from horizontree.search.cart import best_stump
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import (
     MOST_BINS,
+    MOST_ROOTS,
     DepthTwo,
     grow_depth_two,
     n_bins_for,
@@ -203,7 +204,8 @@ class Blocks:
         if depth == 3:
             return self._found_three if self.max_depth == 3 else (_NEVER, [])
         if self._found_two is not None:
-            return self._found_two.cost, self._found_two.roots
+            most = 1 if self.watch.is_time_up else MOST_ROOTS
+            return self._found_two.cost, self._found_two.roots[:most]
         if not self.closes(samples) or self.watch.should_stop():
             return _NEVER, []
         few = self._narrowed(samples)

@@ -79,7 +79,9 @@ def complete_roots(
     bins = cut_into_bins(samples.with_features(rows), n_bins)
     last = np.cumsum(samples.class_counts)
     first = last - samples.class_counts
-    binned = solve_bins(bins, first, last, objective, run, with_hope=False, scanner=scanner)
+    binned = solve_bins(
+        bins, first, last, objective, run, with_hope=False, stops=stops, scanner=scanner
+    )
     few = samples.thinned(effort.most_rows)
     of_few = objective.for_part(few.n_samples, samples.n_samples)
     least = objective.min_samples_leaf

@@ -98,15 +98,23 @@ class _RootFeature:
         return np.array(below, dtype=np.int64)
 
     def solve_side(
-        self, n_left: int, side: int, within: _Side, below: int, objective: Objective, run: Map
-    ) -> None:
+        self,
+        n_left: int,
+        side: int,
+        within: _Side,
+        below: int,
+        objective: Objective,
+        stops: Callable[[], bool],
+        run: Map,
+    ) -> bool:
         """Bound one side of a cut by bins, as far as trees cheaper than ``below`` go.
 
-        A side that lies ``within`` this one tells which pairs of features cannot do that.
+        A side that lies ``within`` this one tells which pairs of features cannot do that. Returns
+        False if it was told to stop, and knows nothing.
         """
         key = (n_left, side)
         if key in self.sides:
-            return
+            return True
         middle = self.classes_at(n_left)
         first, last = (self._first, middle) if side == 0 else (middle, self._last)
         leaf = objective.leaf_cost(last - first)
@@ -114,14 +122,17 @@ class _RootFeature:
         if leaf == 0 or not is_alive.any():
             bound = max(within.bound, min(leaf, below))
             self.sides[key] = _Side(bound, bound, leaf, within.pair_bounds, is_exact=leaf == 0)
-            return
+            return True
         bins, pairs = self._sorted[0], self._pairs[is_alive]
-        binned = solve_bins(bins, first, last, objective, run, pairs)
+        binned = solve_bins(bins, first, last, objective, run, pairs, stops=stops)
+        if stops():
+            return False
         pair_bounds = within.pair_bounds.copy()
         of_alive = np.minimum(binned.bounds_of(pairs, bins, objective), below)
         pair_bounds[is_alive] = np.maximum(pair_bounds[is_alive], of_alive)
         bound = max(within.bound, min(leaf, binned.bound, below))
         self.sides[key] = _Side(bound, bound, min(leaf, binned.cost), pair_bounds)
+        return True
 
     def middle_cut(self, low: int, high: int) -> int | None:
         """Return a cut between two, in the middle by mass of bins, or None."""
@@ -296,7 +307,11 @@ class DepthThreeSearch:
         outer = (feature.sides[low, 0], feature.sides[high, 1])
         for side in SIDES:
             below = self._limit - self.objective.split_cost - outer[1 - side].bound
-            feature.solve_side(middle, side, outer[side], below, self.objective, self.run)
+            if not feature.solve_side(
+                middle, side, outer[side], below, self.objective, self.stops, self.run
+            ):
+                self._push(f, low, high)
+                return
             self.n_solved += 1
         self._consider(f, middle)
         self._push(f, middle, middle)

@@ -41,6 +41,7 @@ _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are 
 _MANY_FEATURES = 12  # from here on
 _MOST_COUNTS = 1 << 23  # bins times features squared: 128 MB
 _PAIRS_PER_TASK = LANES
+_COUNTS_BETWEEN_STOPS = 1 << 26  # samples times pairs of features
 _CUTS_BETWEEN_STOPS = 1 << 23  # samples times features times pieces of intervals
 MOST_ROOTS = 64  # of equally cheap trees
 
@@ -166,12 +167,14 @@ def solve_bins(
     pairs: NDArray[np.intp] | None = None,
     *,
     with_hope: bool = True,
+    stops: Callable[[], bool] = lambda: False,
     scanner: PairScanner | None = None,
 ) -> BinnedDepthTwo:
     """Solve the binned problem of the samples ``first[k]`` to ``last[k]`` of each class.
 
     Only some ``pairs`` of features are looked at, if they are given. Without hope there are
-    no bounds. A ``scanner`` is another way to the same table of pairs, where it takes them.
+    no bounds, nor once ``stops`` says so, and stays with it: then pairs are left out. A
+    ``scanner`` is another way to the same table of pairs, where it takes them.
     """
     n_features, n_classes = len(bins.n_bins), len(first)
     n_samples = int((last - first).sum())
@@ -185,7 +188,7 @@ def solve_bins(
     if scanner is not None and n_samples == len(bins.codes):
         found = _scanned(scanner, bins, last - first, least, pairs, with_hope)
     if found is None:
-        found = _scan(bins, members, starts, least, pairs, with_hope, run)
+        found = _scan(bins, members, starts, least, pairs, with_hope, stops, run)
     left_of = np.empty((n_features, bins.most + 1), dtype=np.int64)
     errors = np.empty((n_features, 2, bins.most + 1), dtype=np.int64)
     purity = np.empty(left_of.shape)
@@ -197,7 +200,7 @@ def solve_bins(
         costs, left_of, bins.n_bins, purity, objective.split_cost, objective.min_samples_leaf
     )
     bound = 0
-    if with_hope:
+    if with_hope and not stops():
         bound = lower_bound(costs, bins.n_bins, bins.is_open, objective.split_cost)
     return BinnedDepthTwo(
         cost, feature, boundary, bound, members, starts, found, left_of, errors, costs, purity
@@ -211,19 +214,23 @@ def _scan(
     min_samples_leaf: int,
     pairs: NDArray[np.intp],
     with_hope: bool,
+    stops: Callable[[], bool],
     run: Map,
 ) -> NDArray[np.int32]:
-    """Fill the table of pairs, some pairs a task."""
+    """Fill the table of pairs, some pairs a task, as long as nothing ``stops`` it."""
     (n_features, n_samples), n_classes = members.shape, starts.shape[1]
     found = np.full((n_features, n_features, 2, 2, bins.most + 1), NONE, dtype=np.int32)
 
     def scan(chunk: NDArray[np.intp]) -> None:
-        scan_pairs(
-            bins.codes, bins.n_bins, bins.is_open, members, starts, min_samples_leaf, with_hope,
-            chunk, make_workspace(n_samples, n_classes), found,
-        )  # fmt: skip
+        if not stops():
+            scan_pairs(
+                bins.codes, bins.n_bins, bins.is_open, members, starts, min_samples_leaf,
+                with_hope, chunk, make_workspace(n_samples, n_classes), found,
+            )  # fmt: skip
 
-    size = len(pairs) if run is map else _PAIRS_PER_TASK
+    size = _PAIRS_PER_TASK
+    if run is map:  # as many as take some tenths of a second
+        size *= 1 + _COUNTS_BETWEEN_STOPS // (n_samples * _PAIRS_PER_TASK)
     for _ in run(scan, [pairs[i : i + size] for i in range(0, len(pairs), size)]):
         pass
     return found
@@ -317,7 +324,7 @@ def solve_depth_two(
     for most in _passes(samples.n_features, most_bins, is_limited=below is not None):
         bins = cut_into_bins(samples, min(most, most_in_memory(samples.n_features)))
         first = last - samples.class_counts
-        binned = solve_bins(bins, first, last, objective, run, pairs, scanner=scanner)
+        binned = solve_bins(bins, first, last, objective, run, pairs, stops=stops, scanner=scanner)
         if binned.cost < best.cost:
             n_left = int(bins.left_of[binned.feature, binned.boundary])
             root = int(columns[binned.feature]), n_left
@@ -327,13 +334,15 @@ def solve_depth_two(
                 best = replace(best, roots=tuple((int(columns[f]), n) for f, n in roots))
         if binned.bound >= best.cost:
             return best
+        if stops():
+            return replace(best, bound=binned.bound)
         if most < most_bins:
             pairs = pairs[binned.bounds_of(pairs, bins, objective) < best.cost]
             kept, numbers = np.unique(pairs, return_inverse=True)
             pairs = numbers.reshape(pairs.shape)
             samples = samples.with_features(kept)
             columns = columns[kept]
-    if not closes or stops():
+    if not closes:
         return replace(best, bound=binned.bound)
     position = np.empty(samples.order.shape, dtype=np.int32)
     for f in range(samples.n_features):
@@ -379,10 +388,11 @@ def grow_depth_two(
     objective: Objective,
     *,
     closes: bool = True,
+    stops: Callable[[], bool] = lambda: False,
     scanner: PairScanner | None = None,
 ) -> Split | None:
     """Return the best tree of depth two, None for a leaf; its last splits are exact."""
-    found = solve_depth_two(samples, objective, closes=closes, scanner=scanner)
+    found = solve_depth_two(samples, objective, closes=closes, stops=stops, scanner=scanner)
     return tree_of(found, samples, objective)
 
 
@@ -396,16 +406,24 @@ def tree_of(found: DepthTwo, samples: SampleSet, objective: Objective) -> Split 
     return Split(int(samples.features[found.feature]), cut, *stumps)
 
 
-def grow_by_twos(samples: SampleSet, depth: int, objective: Objective) -> Split | None:
-    """Grow a tree of ``depth`` levels from best trees of depth two over bins."""
-    if samples.is_pure or samples.n_features == 0:
+def grow_by_twos(
+    samples: SampleSet,
+    depth: int,
+    objective: Objective,
+    stops: Callable[[], bool] = lambda: False,
+) -> Split | None:
+    """Grow a tree of ``depth`` levels from best trees of depth two over bins.
+
+    It ends where it is when ``stops`` says so.
+    """
+    if samples.is_pure or samples.n_features == 0 or stops():
         return None
     if depth == 1:
         return best_stump(samples, objective.min_samples_leaf)
-    tree = grow_depth_two(samples, objective, closes=False)
+    tree = grow_depth_two(samples, objective, closes=False, stops=stops)
     if depth == 2:
         return tree
-    grow = partial(grow_by_twos, depth=depth - 2, objective=objective)
+    grow = partial(grow_by_twos, depth=depth - 2, objective=objective, stops=stops)
     return _with_leaves(tree, samples, grow)
 
 

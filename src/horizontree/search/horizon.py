@@ -146,7 +146,8 @@ class HorizonSearch:
             _, tree = self._repaired(tree, samples, self.max_depth)
         trees = [tree, self._greedy(samples)]
         if self._looks_further(samples):
-            trees.append(grow_by_twos(few, self.max_depth, objective))
+            stops = self.watch.should_stop
+            trees.append(grow_by_twos(few, self.max_depth, objective, stops))
         return trees
 
     def _looks_further(self, samples: SampleSet) -> bool:
