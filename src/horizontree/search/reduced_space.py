@@ -110,8 +110,8 @@ class _Search:
         everything = self._rows.boxes[0]
         everything[: self._n_inner] = UNDECIDED
         everything[3 * self._n_inner :] = UNDECIDED
-        for sample in range(samples.n_samples):
-            self._rows.active[0, sample // WORD] |= np.uint64(1 << sample % WORD)
+        every = np.packbits(np.ones(samples.n_samples, dtype=np.bool_), bitorder="little")
+        self._rows.active[0].view(np.uint8)[: len(every)] = every
         self._best = everything.copy()
 
     @property
