@@ -26,7 +26,16 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier
 
-from horizontree import AlphaSearchCV, CARTClassifier, HorizonTreeClassifier
+from horizontree import (
+    AlphaSearchCV,
+    CARTClassifier,
+    DEOCTClassifier,
+    HorizonTreeClassifier,
+    LSOCTClassifier,
+    MHDEOCTClassifier,
+    QuantBnBClassifier,
+    RSOCTClassifier,
+)
 from horizontree.backends import CPUBackend
 from horizontree.backends._traversal_kernels import count_by_traversal
 from horizontree.backends.base import EvolutionSettings
@@ -164,6 +173,34 @@ def tuning() -> Table:
         "One fit of HorizonTree and the choice of its price by `AlphaSearchCV` (five folds, 21 "
         "prices, the last fit included), one core. Seconds, and their ratio.",
         ["data", "depth", "one fit", "tuned", "ratio"],
+        rows,
+    )
+
+
+LIMIT = 5.0  # seconds
+LIMITED = (
+    *((HorizonTreeClassifier, depth) for depth in (2, 3, 4, 8)),
+    *((MHDEOCTClassifier, depth) for depth in (2, 4, 8)),
+    *((kind, 2) for kind in (DEOCTClassifier, LSOCTClassifier, RSOCTClassifier)),
+    *((QuantBnBClassifier, depth) for depth in (2, 3)),
+)
+
+
+def limits() -> Table:
+    """Stop every method after a few seconds, on long and on wide data, one core."""
+    tables = [make_data(*size) for size in ((15_000, 10), (1_000_000, 10), (20_000, 500))]
+    few = make_data(200)
+    rows = []
+    for kind, depth in LIMITED:
+        row = [kind.__name__.removesuffix("Classifier"), str(depth)]
+        kind(max_depth=depth, time_limit=LIMIT).fit(*few)  # compiles what it needs
+        for X, y in tables:
+            model = kind(max_depth=depth, time_limit=LIMIT).fit(X, y)
+            row.append(f"{model.fit_time_:.2f} ({model.status_})")
+        rows.append(row)
+    return (
+        f"A time limit of {LIMIT:.0f} s, one core: the seconds that a fit took, and how it ended.",
+        ["", "depth", *(f"{len(X):,} x {X.shape[1]}" for X, _ in tables)],
         rows,
     )
 
@@ -364,6 +401,7 @@ SECTIONS = {
     "start-up": start_up,
     "cart": cart,
     "tuning": tuning,
+    "limits": limits,
     "counting": counting,
     "engine": engine,
     "large": large,
