@@ -119,6 +119,28 @@ def test_a_side_is_known_in_full_or_not_at_all(monkeypatch, n_questions):
         assert np.array_equal(side.pair_bounds, whole.pair_bounds)
 
 
+@pytest.mark.parametrize("n_questions", range(0, 240, 8))
+def test_a_search_that_was_stopped_has_the_best_tree_that_it_knows(monkeypatch, n_questions):
+    monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+    samples, objective = make_samples(60, 3, 3, seed=1), Objective(1)
+    asked = count()
+    search = DepthThreeSearch(
+        samples, objective, 60 * COST_SCALE, 2, stops=lambda: next(asked) >= n_questions
+    )
+    while not search.is_done and next(asked) < n_questions:
+        search.advance()
+    assert cost_of(search.tree(), samples, objective) <= search.best
+    for feature in search.features:
+        for (n_left, side), known in feature.sides.items():
+            if 0 < n_left < 60:
+                part = samples.part(feature.feature, n_left, side)
+                tree = search._with_last_splits(known.root, part)
+                assert cost_of(tree, part, objective) <= known.cost
+            other = feature.sides.get((n_left, 1 - side))
+            if other is not None and 0 < n_left < 60:
+                assert search.best <= 1 + known.cost + other.cost
+
+
 def roots_of(search):
     samples = search.samples
     return {(int(samples.features[f]), samples.value_at(f, n - 1)) for f, n in search.roots}

@@ -260,3 +260,11 @@ def test_more_levels_never_cost_more_on_proven_depths():
         HorizonTreeClassifier(depth, effort="thorough").fit(X, y).objective_ for depth in (1, 2, 3)
     ]
     assert costs == sorted(costs, reverse=True)
+
+
+def test_no_neighbours_are_completed_when_the_time_is_up():
+    X, y = make_data(300, 4, seed=2)
+    samples = rank_samples(X, y, 2)
+    every = complete_roots(samples, 4, Objective(), EFFORTS["normal"])
+    some = complete_roots(samples, 4, Objective(), EFFORTS["normal"], stops=lambda: True)
+    assert 0 < len(some) < len(every)

@@ -19,6 +19,7 @@ from horizontree import (
     QuantBnBClassifier,
     RSOCTClassifier,
 )
+from horizontree.estimators import horizon
 from horizontree.search import watch
 from horizontree.search.watch import Watch
 from problems import make_data, quick
@@ -71,6 +72,16 @@ def test_a_limit_that_strikes_the_horizon_search_leaves_a_valid_tree(
     assert model.lower_bound_ < model.objective_
     check_promises(model, X, y)
     assert model.objective_ <= CARTClassifier(max_depth=depth).fit(X, y).objective_
+
+
+@pytest.mark.parametrize("depth", [2, 5])
+def test_thresholds_stay_in_the_middle_when_the_time_is_up(strike_after, monkeypatch, depth):
+    X, y = make_data(100, 3, 3)
+    monkeypatch.setattr(horizon, "with_placed_thresholds", None)  # cannot be called
+    strike_after(1)
+    model = HorizonTreeClassifier(depth, time_limit=60.0).fit(X, y)
+    assert model.status_ == "time_limit"
+    check_promises(model, X, y)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])

@@ -352,14 +352,17 @@ def test_a_search_that_is_stopped_at_any_moment_loses_no_tree(n_features):
     X, y = make_data(40, n_features, n_values=4, seed=1)
     samples, objective = rank_samples(X, y, 2), Objective(1, 1)
     greedy = grow_cart(samples, max_depth=3)
+    bounds = []
     for n_calls in count():
         watch = StoppingWatch(n_calls)
-        tree = checked_search(3, objective, EFFORTS["normal"], watch).search(samples)
-        cost = cost_of(tree, samples, objective)
+        search = checked_search(3, objective, EFFORTS["normal"], watch)
+        cost = cost_of(search.search(samples), samples, objective)
+        bounds.append(search.bound)
         assert cost <= cost_of(greedy, samples, objective)
         if watch.n_left >= 0:
             break
     assert n_calls > 5
+    assert max(bounds) <= cost  # of the search that was not stopped
 
 
 class StoppingWatch(Watch):

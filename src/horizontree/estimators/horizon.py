@@ -167,7 +167,7 @@ class HorizonTreeClassifier(BaseTreeClassifier):
             tree = search.search(samples, tree)
             n_decided += search.n_decided
         finished = problem.tree_of(tree)
-        if not problem.watch.is_time_up:
+        if not problem.watch.should_stop():
             finished = with_placed_thresholds(finished, samples.X, problem.y)
         bound = objective.bound_from(search.bound)
         return Found(trees=[finished], n_iter=n_decided, bound=bound)

@@ -20,7 +20,7 @@ SAMPLE = np.uint32((1 << 31) - 1)
 COST_SCALE = 1 << 20
 NONE = np.int32(-1)  # fewer correct samples than any split has
 STRIP_WORK = 200_000  # cuts times roots: above it an interval of roots is halved instead
-MOST_PENDING = 64  # pieces of an interval: one for each time it can be halved
+MOST_PENDING = 64  # pieces of an interval: two for each time that its width can be halved
 
 
 @njit(nogil=True, cache=True)

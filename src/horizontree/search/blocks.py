@@ -175,9 +175,13 @@ class Blocks:
         key = blake2b(samples.rows.tobytes(), digest_size=16).digest(), over_all
         if key not in self._grown:
             few = samples if over_all else narrowed(samples, self.effort)
-            closes = self.closes(samples)
-            tree = grow_depth_two(few, self.objective, closes=closes, scanner=self.scanner)
-            self._grown[key] = tree
+            self._grown[key] = grow_depth_two(
+                few,
+                self.objective,
+                closes=self.closes(samples),
+                stops=self.watch.should_stop,
+                scanner=self.scanner,
+            )
         return self._grown[key]
 
     # --------------------------------------------------------------------------- ties
@@ -204,7 +208,7 @@ class Blocks:
         if depth == 3:
             return self._found_three if self.max_depth == 3 else (_NEVER, [])
         if self._found_two is not None:
-            most = 1 if self.watch.is_time_up else MOST_ROOTS
+            most = 1 if self.watch.should_stop() else MOST_ROOTS
             return self._found_two.cost, self._found_two.roots[:most]
         if not self.closes(samples) or self.watch.should_stop():
             return _NEVER, []

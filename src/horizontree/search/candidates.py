@@ -66,13 +66,14 @@ def complete_roots(
     depth: int,
     objective: Objective,
     effort: Effort,
+    *,
     stops: Callable[[], bool] = lambda: False,
     run: Map = map,
     scanner: PairScanner | None = None,
 ) -> list[Trial]:
     """Complete promising roots to a tree of ``depth`` levels; return them, the cheapest first.
 
-    When ``stops`` says so, no more of them are tried.
+    When ``stops`` says so, no neighbours of the best of them are tried any more.
     """
     rows = _purest(samples, effort)
     n_bins = n_bins_for(samples.n_samples, effort.most_bins)

@@ -27,10 +27,12 @@ from numpy.typing import NDArray
 from horizontree.encoding import TIED, SampleSet
 from horizontree.objective import Objective
 from horizontree.search._pair_kernels import sort_within_classes
+from horizontree.search.cart import best_stump
 from horizontree.search.depth_two import (
     MOST_BINS,
     MOST_ROOTS,
     Bins,
+    DepthTwo,
     all_pairs,
     cut_into_bins,
     most_in_memory,
@@ -39,6 +41,7 @@ from horizontree.search.depth_two import (
     solve_depth_two,
     tree_of,
 )
+from horizontree.search.growing_tree import root_split
 from horizontree.search.splits import Split
 from horizontree.threads import Map
 
@@ -62,6 +65,13 @@ class _Side:
     cost: int
     pair_bounds: NDArray[np.int64]
     is_exact: bool = False  # whether ``bound`` is as high as it can be
+    root: Split | None = None  # of a tree with that cost, nothing below it; None for a leaf
+
+    def learn(self, found: DepthTwo, part: SampleSet) -> None:
+        """Note a tree of these samples, if it is cheaper than the one that is known."""
+        if found.is_found and found.cost < self.cost:
+            self.cost = found.cost
+            self.root = root_split(part, (found.feature, found.n_left)) if found.n_left else None
 
 
 class _RootFeature:
@@ -131,7 +141,14 @@ class _RootFeature:
         of_alive = np.minimum(binned.bounds_of(pairs, bins, objective), below)
         pair_bounds[is_alive] = np.maximum(pair_bounds[is_alive], of_alive)
         bound = max(within.bound, min(leaf, binned.bound, below))
-        self.sides[key] = _Side(bound, bound, min(leaf, binned.cost), pair_bounds)
+        known = _Side(bound, bound, leaf, pair_bounds)
+        if binned.cost < leaf:
+            n_below = int(bins.left_of[binned.feature, binned.boundary])
+            known.cost, known.root = (
+                binned.cost,
+                root_split(self.samples, (binned.feature, n_below)),
+            )
+        self.sides[key] = known
         return True
 
     def middle_cut(self, low: int, high: int) -> int | None:
@@ -332,7 +349,7 @@ class DepthThreeSearch:
         known.is_exact = found.is_found
         known.bound_here = max(known.bound_here, known.bound)
         if found.is_found and self.objective.min_samples_leaf == 1:
-            known.cost = found.cost
+            known.learn(found, part)
             if (n_left, 1 - side) in self.features[f].sides:
                 self._consider(f, n_left)
 
@@ -349,9 +366,9 @@ class DepthThreeSearch:
                 found = solve_depth_two(part, self.objective, below=below, stops=self.stops)
                 self.n_solved += 1
                 known.bound_here = max(known.bound_here, found.bound)
-                if found.is_found:
-                    known.cost = found.cost
+                known.learn(found, part)
                 if not found.is_exact:
+                    self._consider(f, n_left)
                     return False
                 if self.objective.min_samples_leaf == 1:
                     known.bound = known.bound_here
@@ -383,13 +400,30 @@ class DepthThreeSearch:
         return not self._heap and not (self._parked and self.closes)
 
     def tree(self) -> Split | None:
-        """Return the best tree that was found; None when none is below the limit."""
+        """Return the best tree that was found; None when none is below the limit.
+
+        Its sides are solved once more, or, if told to stop, are those that were found.
+        """
         if self.best_root is None:
             return None
         f, n_left = self.best_root
         below = []
-        for part in self.samples.split(f, n_left):
-            found = solve_depth_two(part, self.objective, closes=self.closes)
-            below.append(tree_of(found, part, self.objective))
+        for side, part in zip(SIDES, self.samples.split(f, n_left), strict=True):
+            known = self.features[f].sides[n_left, side]
+            found = None
+            if not self.stops():
+                found = solve_depth_two(part, self.objective, closes=self.closes, stops=self.stops)
+            if found is not None and found.cost <= known.cost:
+                below.append(tree_of(found, part, self.objective))
+            else:
+                below.append(self._with_last_splits(known.root, part))
         cut = self.samples.value_at(f, n_left - 1)
         return Split(int(self.samples.features[f]), cut, *below)
+
+    def _with_last_splits(self, root: Split | None, part: SampleSet) -> Split | None:
+        """Put the best single split on either side of a root."""
+        if root is None:
+            return None
+        least = self.objective.min_samples_leaf
+        left, right = (best_stump(side, least) for side in part.divide(root.feature, root.cut))
+        return replace(root, left=left, right=right)

@@ -173,8 +173,8 @@ def solve_bins(
     """Solve the binned problem of the samples ``first[k]`` to ``last[k]`` of each class.
 
     Only some ``pairs`` of features are looked at, if they are given. Without hope there are
-    no bounds, nor once ``stops`` says so, and stays with it: then pairs are left out. A
-    ``scanner`` is another way to the same table of pairs, where it takes them.
+    no bounds. Once ``stops`` says so, pairs are left out, and there is no bound either; it must not
+    change its mind. A ``scanner`` is another way to the same table of pairs, where it takes them.
     """
     n_features, n_classes = len(bins.n_bins), len(first)
     n_samples = int((last - first).sum())
@@ -230,7 +230,7 @@ def _scan(
 
     size = _PAIRS_PER_TASK
     if run is map:  # as many as take some tenths of a second
-        size *= 1 + _COUNTS_BETWEEN_STOPS // (n_samples * _PAIRS_PER_TASK)
+        size *= 1 + _COUNTS_BETWEEN_STOPS // max(1, n_samples * _PAIRS_PER_TASK)
     for _ in run(scan, [pairs[i : i + size] for i in range(0, len(pairs), size)]):
         pass
     return found
@@ -273,7 +273,7 @@ class DepthTwo:
     feature, n_left : int
         Its root, a feature and the number of samples on the left; -1 when it is a leaf.
     is_found : bool
-        Whether there is such a tree below the limit; otherwise ``cost`` is the limit.
+        Whether a tree below the limit was found; otherwise ``cost`` is the limit.
     roots : tuple of (feature, n_left)
         Roots of trees that are as cheap, its own first, where they were asked for and are known.
     """
@@ -344,25 +344,46 @@ def solve_depth_two(
             columns = columns[kept]
     if not closes:
         return replace(best, bound=binned.bound)
+    cost, feature, n_left, is_done = _closed(
+        bins, binned, samples, objective, below=best.cost, stops=stops
+    )
+    if feature >= 0:
+        root = int(columns[feature]), n_left
+        best = DepthTwo(cost, cost, *root, roots=(root,) if with_ties else ())
+    return best if is_done else replace(best, bound=binned.bound)
+
+
+def _closed(
+    bins: Bins,
+    binned: BinnedDepthTwo,
+    samples: SampleSet,
+    objective: Objective,
+    *,
+    below: int,
+    stops: Callable[[], bool],
+) -> tuple[int, int, int, bool]:
+    """Go from the bins to all cuts: cost and root of the best tree, and whether that is proven.
+
+    The feature is -1 when no tree is cheaper than ``below``, as far as it is known.
+    """
     position = np.empty(samples.order.shape, dtype=np.int32)
     for f in range(samples.n_features):
         position[f, samples.order[f] & SAMPLE] = np.arange(samples.n_samples, dtype=np.int32)
     n_pieces = max(1, _CUTS_BETWEEN_STOPS // samples.order.size)
     pending = np.zeros((1 + MOST_PENDING, 2), dtype=np.int64)
-    while True:
+    best, root, is_done = below, (-1, 0), False
+    while not is_done:
         cost, feature, n_left, is_done = close(
             samples.order, position, samples.labels, bins.codes, bins.n_bins, bins.left_of,
             bins.is_open, binned.members, binned.starts, binned.found, binned.errors,
-            binned.costs, objective.split_cost, objective.min_samples_leaf, best.cost,
+            binned.costs, objective.split_cost, objective.min_samples_leaf, best,
             pending, n_pieces,
         )  # fmt: skip
         if feature >= 0:
-            root = int(columns[feature]), n_left
-            best = DepthTwo(cost, cost, *root, roots=(root,) if with_ties else ())
-        if is_done:
-            return best
-        if stops():
-            return replace(best, bound=binned.bound)
+            best, root = cost, (feature, n_left)
+        if not is_done and stops():
+            break
+    return best, *root, is_done
 
 
 def _passes(n_features: int, most_bins: int, *, is_limited: bool) -> list[int]:

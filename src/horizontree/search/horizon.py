@@ -113,6 +113,7 @@ class HorizonSearch:
                 self.blocks.bound = leaf
             if root.cost > self.bound:  # the time was up
                 self.blocks.take(root, self._greedy(samples))
+                self.blocks.bound = max(self.bound, unavoidable_cost(samples, self.objective))
                 return root.tree()
             return self.blocks.settled(root.tree(), samples)
         starts = [start] if start is not None else self._first_trees(samples)
@@ -198,9 +199,14 @@ class HorizonSearch:
             self.blocks.solve(node, self._n_solves(node), run)
             return ()
         trials = complete_roots(
-            samples, node.depth, self.objective, self.effort,
-            self.watch.should_stop, run, self.scanner,
-        )  # fmt: skip
+            samples,
+            node.depth,
+            self.objective,
+            self.effort,
+            stops=self.watch.should_stop,
+            run=run,
+            scanner=self.scanner,
+        )
         if not trials:
             return ()
         best, node.trials = trials[0], trials[1:]

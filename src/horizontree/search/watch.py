@@ -49,11 +49,6 @@ class Watch:
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     @property
-    def is_time_up(self) -> bool:
-        """Whether there is no time for more, be a search told of it or not."""
-        return self.status != "completed" or self.seconds_left == 0
-
-    @property
     def status(self) -> str:
         """``"interrupted"``, ``"time_limit"`` (a search was told to stop) or ``"completed"``."""
         if self._was_heard:
@@ -67,7 +62,8 @@ class Watch:
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self._has_struck = True
         self._was_asked = True
-        self._was_heard = self._is_interrupted
+        if self._is_interrupted:  # once heard, in any thread, it stays so
+            self._was_heard = True
         return self._was_heard or self._has_struck
 
     def strike(self) -> None:
