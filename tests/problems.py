@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -19,6 +23,7 @@ from horizontree import (
     RSOCTClassifier,
 )
 from horizontree.encoding import SampleSet, rank_samples
+from horizontree.search import depth_two
 
 Data = tuple[NDArray[np.float64], NDArray[np.intp]]
 
@@ -132,3 +137,19 @@ def planted_tree(seed: int, n_samples: int = 60, n_features: int = 4) -> tuple[A
     is_first = X[:, 0] < edge if seed % 2 else X[:, 0] >= n_samples - edge
     y = np.where(is_first, X[:, 1], X[:, 2]).astype(int)
     return X, y ^ (rng.random(n_samples) < 0.03 * (seed % 3)).astype(int)
+
+
+def stopping_after(n_questions: int) -> Callable[[], bool]:
+    """Return what says to stop from some question on."""
+    asked = count()
+    return lambda: next(asked) >= n_questions
+
+
+@contextmanager
+def small_pieces() -> Iterator[None]:
+    """Ask whether to stop as often as trees of depth two can."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(depth_two, "_PAIRS_PER_TASK", 1)
+        patch.setattr(depth_two, "_COUNTS_BETWEEN_STOPS", 1)
+        patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+        yield

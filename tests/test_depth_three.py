@@ -15,10 +15,17 @@ from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import depth_three, depth_two
 from horizontree.search.bounds import unavoidable_cost, unavoidable_errors
 from horizontree.search.depth_three import SIDES, DepthThreeSearch
-from horizontree.search.depth_two import solve_depth_two
+from horizontree.search.depth_two import solve_depth_two, with_last_splits
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import build_tree
-from problems import make_data, make_samples, planted_tree, small_data
+from problems import (
+    make_data,
+    make_samples,
+    planted_tree,
+    small_data,
+    small_pieces,
+    stopping_after,
+)
 
 OBJECTIVES = st.builds(
     Objective, st.sampled_from([0, COST_SCALE // 3, 3 * COST_SCALE]), st.integers(1, 4)
@@ -62,19 +69,16 @@ def test_all_roots_of_the_cheapest_trees_are_found_with_ties(data, most, objecti
 
 @pytest.mark.parametrize("n_left", range(5, 40, 5))
 @pytest.mark.parametrize("n_questions", range(12))
+@small_pieces()
 def test_a_root_that_was_not_solved_to_the_end_is_not_lost(monkeypatch, n_left, n_questions):
-    monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)  # asks after every piece
-    monkeypatch.setattr(depth_two, "_PAIRS_PER_TASK", 1)
-    monkeypatch.setattr(depth_two, "_COUNTS_BETWEEN_STOPS", 1)
     monkeypatch.setattr(depth_two, "MOST_BINS", 2)
     samples, objective = make_samples(40, 2, 3, seed=n_questions), Objective()
     costs = [solve_depth_two(samples.part(0, n_left, side), objective).cost for side in SIDES]
 
     def new_search():
         """Make a search that knows of one root what bins say, and is to stop soon."""
-        asked = count()
         search = DepthThreeSearch(
-            samples, objective, 40 * COST_SCALE, 2, stops=lambda: next(asked) >= n_questions
+            samples, objective, 40 * COST_SCALE, 2, stops=stopping_after(n_questions)
         )
         search._heap, search._is_proving = [], True
         feature = search.features[0]
@@ -98,9 +102,8 @@ def test_a_root_that_was_not_solved_to_the_end_is_not_lost(monkeypatch, n_left, 
 
 
 @pytest.mark.parametrize("n_questions", range(12))
-def test_a_side_is_known_in_full_or_not_at_all(monkeypatch, n_questions):
-    monkeypatch.setattr(depth_two, "_PAIRS_PER_TASK", 1)
-    monkeypatch.setattr(depth_two, "_COUNTS_BETWEEN_STOPS", 1)
+@small_pieces()
+def test_a_side_is_known_in_full_or_not_at_all(n_questions):
     samples, objective = make_samples(60, 3, seed=3), Objective()
 
     def solved(stops):
@@ -120,8 +123,8 @@ def test_a_side_is_known_in_full_or_not_at_all(monkeypatch, n_questions):
 
 
 @pytest.mark.parametrize("n_questions", range(0, 240, 8))
-def test_a_search_that_was_stopped_has_the_best_tree_that_it_knows(monkeypatch, n_questions):
-    monkeypatch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+@small_pieces()
+def test_a_search_that_was_stopped_has_the_best_tree_that_it_knows(n_questions):
     samples, objective = make_samples(60, 3, 3, seed=1), Objective(1)
     asked = count()
     search = DepthThreeSearch(
@@ -131,14 +134,13 @@ def test_a_search_that_was_stopped_has_the_best_tree_that_it_knows(monkeypatch, 
         search.advance()
     assert cost_of(search.tree(), samples, objective) <= search.best
     for feature in search.features:
-        for (n_left, side), known in feature.sides.items():
-            if 0 < n_left < 60:
-                part = samples.part(feature.feature, n_left, side)
-                tree = search._with_last_splits(known.root, part)
-                assert cost_of(tree, part, objective) <= known.cost
-            other = feature.sides.get((n_left, 1 - side))
-            if other is not None and 0 < n_left < 60:
-                assert search.best <= 1 + known.cost + other.cost
+        inner = {key: side for key, side in feature.sides.items() if 0 < key[0] < 60}
+        for (n_left, side), known in inner.items():
+            part = samples.part(feature.feature, n_left, side)
+            tree = None if known.root is None else with_last_splits(known.root, part, objective)
+            assert cost_of(tree, part, objective) <= known.cost
+            if (n_left, 1 - side) in inner:
+                assert search.best <= 1 + known.cost + inner[n_left, 1 - side].cost
 
 
 def roots_of(search):

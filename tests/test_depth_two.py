@@ -26,7 +26,14 @@ from horizontree.search.depth_two import (
 )
 from horizontree.search.splits import build_tree
 from horizontree.threads import thread_map
-from problems import make_data, make_samples, planted_tree, small_data
+from problems import (
+    make_data,
+    make_samples,
+    planted_tree,
+    small_data,
+    small_pieces,
+    stopping_after,
+)
 
 OBJECTIVES = st.builds(
     Objective,
@@ -288,21 +295,6 @@ def test_threads_find_the_same():
         assert solve_depth_two(samples, Objective(), run=run) == alone
 
 
-@contextmanager
-def small_pieces():
-    """Ask whether to stop as often as it can be."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_two, "_PAIRS_PER_TASK", 1)
-        patch.setattr(depth_two, "_COUNTS_BETWEEN_STOPS", 1)
-        patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
-        yield
-
-
-def stopping_after(n_questions):
-    asked = count()
-    return lambda: next(asked) >= n_questions
-
-
 @given(small_data(max_samples=20, max_features=3), MOST_BINS, OBJECTIVES)
 @settings(max_examples=60)
 def test_a_proof_in_pieces_finds_the_same_tree(data, most, objective):
@@ -315,7 +307,7 @@ def test_a_proof_in_pieces_finds_the_same_tree(data, most, objective):
 
 
 @given(
-    small_data(max_samples=20, max_features=3), st.sampled_from([2, 3]), OBJECTIVES,
+    small_data(max_samples=20, max_features=3), st.sampled_from([2, 5]), OBJECTIVES,
     st.integers(0, 24),
 )  # fmt: skip
 @settings(max_examples=100)

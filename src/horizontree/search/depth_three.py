@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from horizontree.encoding import TIED, SampleSet
 from horizontree.objective import Objective
 from horizontree.search._pair_kernels import sort_within_classes
-from horizontree.search.cart import best_stump
 from horizontree.search.depth_two import (
     MOST_BINS,
     MOST_ROOTS,
@@ -40,6 +39,7 @@ from horizontree.search.depth_two import (
     solve_bins,
     solve_depth_two,
     tree_of,
+    with_last_splits,
 )
 from horizontree.search.growing_tree import root_split
 from horizontree.search.splits import Split
@@ -70,8 +70,8 @@ class _Side:
     def learn(self, found: DepthTwo, part: SampleSet) -> None:
         """Note a tree of these samples, if it is cheaper than the one that is known."""
         if found.is_found and found.cost < self.cost:
-            self.cost = found.cost
-            self.root = root_split(part, (found.feature, found.n_left)) if found.n_left else None
+            self.cost, is_leaf = found.cost, found.feature < 0
+            self.root = None if is_leaf else root_split(part, (found.feature, found.n_left))
 
 
 class _RootFeature:
@@ -415,15 +415,9 @@ class DepthThreeSearch:
                 found = solve_depth_two(part, self.objective, closes=self.closes, stops=self.stops)
             if found is not None and found.cost <= known.cost:
                 below.append(tree_of(found, part, self.objective))
+            elif known.root is not None:
+                below.append(with_last_splits(known.root, part, self.objective))
             else:
-                below.append(self._with_last_splits(known.root, part))
+                below.append(None)
         cut = self.samples.value_at(f, n_left - 1)
         return Split(int(self.samples.features[f]), cut, *below)
-
-    def _with_last_splits(self, root: Split | None, part: SampleSet) -> Split | None:
-        """Put the best single split on either side of a root."""
-        if root is None:
-            return None
-        least = self.objective.min_samples_leaf
-        left, right = (best_stump(side, least) for side in part.divide(root.feature, root.cut))
-        return replace(root, left=left, right=right)

@@ -421,10 +421,15 @@ def tree_of(found: DepthTwo, samples: SampleSet, objective: Objective) -> Split 
     """Put the exact best single split on either side of a root; None for a leaf."""
     if found.feature < 0:
         return None
-    sides = samples.split(found.feature, found.n_left)
-    stumps = [best_stump(side, objective.min_samples_leaf) for side in sides]
     cut = samples.value_at(found.feature, found.n_left - 1)
-    return Split(int(samples.features[found.feature]), cut, *stumps)
+    return with_last_splits(Split(int(samples.features[found.feature]), cut), samples, objective)
+
+
+def with_last_splits(root: Split, samples: SampleSet, objective: Objective) -> Split:
+    """Put the exact best single split on either side of a root."""
+    sides = samples.divide(root.feature, root.cut)
+    left, right = (best_stump(side, objective.min_samples_leaf) for side in sides)
+    return replace(root, left=left, right=right)
 
 
 def grow_by_twos(
