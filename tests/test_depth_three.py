@@ -91,8 +91,15 @@ def test_a_root_that_was_not_solved_to_the_end_is_not_lost(monkeypatch, n_left, 
 
     for low, high in ((n_left, n_left), (0, 40)):
         search = new_search()
+        sides = [search.features[0].sides[n_left, side] for side in SIDES]
+        before = [known.cost for known in sides]
         search._tighten_or_halve(0, low, high)
         assert search.bound <= sum(costs)
+        assert all(known.cost <= cost for known, cost in zip(sides, before, strict=True))
+        if low == high and n_questions > 0:  # it looked at this root
+            assert search.best <= sum(known.cost for known in sides)
+            search.stops = stopping_after(1)  # while its sides are solved once more
+            assert cost_of(search.tree(), samples, objective) <= search.best
     for side in SIDES:
         search = new_search()
         search._raise_bound(0, n_left, side, 0)
