@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from horizontree.encoding import SampleSet
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search.depth_two import BinnedDepthTwo, Bins
+from horizontree.search.pair_histograms import BinnedDepthTwo, Bins
 from horizontree.search.splits import Split
 from horizontree.tree import Tree
 

@@ -23,7 +23,7 @@ from horizontree import (
     RSOCTClassifier,
 )
 from horizontree.encoding import SampleSet, rank_samples
-from horizontree.search import depth_two
+from horizontree.search import depth_two, pair_histograms
 
 Data = tuple[NDArray[np.float64], NDArray[np.intp]]
 
@@ -59,6 +59,12 @@ def make_samples(
 ) -> SampleSet:
     X, y = make_data(n_samples, n_features, n_classes, n_values=n_values, seed=seed)
     return rank_samples(X, y, n_classes)
+
+
+def class_ranges(samples: SampleSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where each class starts and ends in the samples."""
+    last = np.cumsum(samples.class_counts)
+    return last - samples.class_counts, last
 
 
 def random_trees(
@@ -149,7 +155,7 @@ def stopping_after(n_questions: int) -> Callable[[], bool]:
 def small_pieces() -> Iterator[None]:
     """Ask whether to stop as often as trees of depth two can."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(depth_two, "_PAIRS_PER_TASK", 1)
-        patch.setattr(depth_two, "_COUNTS_BETWEEN_STOPS", 1)
+        patch.setattr(pair_histograms, "_PAIRS_PER_TASK", 1)
+        patch.setattr(pair_histograms, "_COUNTS_BETWEEN_STOPS", 1)
         patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
         yield

@@ -16,15 +16,15 @@ from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import horizon
 from horizontree.search.candidates import _first_boundaries, complete_roots, completed
-from horizontree.search.depth_two import cut_into_bins, solve_bins
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
+from horizontree.search.pair_histograms import cut_into_bins, solve_bins
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import build_tree
 from horizontree.search.watch import Watch
 from horizontree.threads import thread_map
-from problems import make_data, small_data
+from problems import class_ranges, make_data, small_data
 
 OBJECTIVES = st.builds(Objective, st.sampled_from([0, COST_SCALE // 2]), st.integers(1, 4))
 
@@ -79,9 +79,8 @@ def test_the_first_roots_are_the_cheapest_and_the_purest(n_values, least):
         X[:, 4] = X[:, 4] > 0  # one feature with a single boundary
         samples = rank_samples(X, y, 3)
         bins = cut_into_bins(samples, 2 + seed)
-        last = np.cumsum(samples.class_counts)
-        first = last - samples.class_counts
-        binned = solve_bins(bins, first, last, Objective(1, least), with_hope=False)
+        objective = Objective(1, least)
+        binned = solve_bins(bins, *class_ranges(samples), objective, with_hope=False)
         for f, n_bins in enumerate(bins.n_bins):  # cells that no kernel fills
             binned.costs[:, f, :, n_bins:] = np.iinfo(np.int64).min // 2
             binned.purity[f, n_bins:] = np.inf

@@ -32,8 +32,9 @@ from horizontree.backends.jax_backend import JAXBackend
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import genes
-from horizontree.search.depth_two import cut_into_bins, solve_bins, solve_depth_two
-from problems import make_data, make_samples, random_trees
+from horizontree.search.depth_two import solve_depth_two
+from horizontree.search.pair_histograms import cut_into_bins, solve_bins
+from problems import class_ranges, make_data, make_samples, random_trees
 
 TENTH = genes.GENE_RANGE // 10
 OBJECTIVES = [Objective(), Objective(COST_SCALE // 3), Objective(0, 6), Objective(2**21, 4)]
@@ -352,8 +353,7 @@ def test_histograms_of_pairs_are_those_of_the_cpu(
 ):
     samples = make_samples(n_samples, n_features, n_classes, n_values=n_values)
     bins = cut_into_bins(samples, 40)
-    last = np.cumsum(samples.class_counts)
-    args = bins, last - samples.class_counts, last, objective
+    args = bins, *class_ranges(samples), objective
     ours = solve_bins(*args, scanner=JAXBackend().scan_pairs)
     other = solve_bins(*args)
     for name in ("cost", "feature", "boundary", "bound"):

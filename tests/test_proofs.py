@@ -8,7 +8,7 @@ import pytest
 import naive
 from horizontree import HorizonTreeClassifier
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search import depth_two
+from horizontree.search import depth_two, pair_histograms
 
 N_GROUPS = 40
 N_PER_GROUP = 75
@@ -45,7 +45,7 @@ def test_no_proof_and_no_bound_is_ever_wrong(group, monkeypatch):
         rng = np.random.default_rng([group, number])
         monkeypatch.setattr(depth_two, "_MANY_FEATURES", int(rng.choice([1, 12])))
         monkeypatch.setattr(depth_two, "_COARSE_BINS", SCREENS[rng.integers(len(SCREENS))])
-        monkeypatch.setattr(depth_two, "_SAMPLES_PER_BIN", int(rng.choice([1, 4, 16])))
+        monkeypatch.setattr(pair_histograms, "_SAMPLES_PER_BIN", int(rng.choice([1, 4, 16])))
         X, y, settings = random_problem(rng)
         objective = Objective.from_ccp_alpha(
             settings["ccp_alpha"], settings["min_samples_leaf"], len(y)

@@ -17,9 +17,10 @@ from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import blocks, horizon
 from horizontree.search._cart_kernels import add_purity_of_cuts, best_of_roots
 from horizontree.search.cart import grow_cart
-from horizontree.search.depth_two import MOST_BINS, grow_depth_two, solve_depth_two
+from horizontree.search.depth_two import grow_depth_two, solve_depth_two
 from horizontree.search.effort import EFFORTS
 from horizontree.search.growing_tree import root_split
+from horizontree.search.pair_histograms import MOST_BINS
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import Split, build_tree
 from horizontree.search.ties import Settling

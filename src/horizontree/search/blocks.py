@@ -17,17 +17,10 @@ from horizontree.objective import Objective
 from horizontree.search.candidates import Root, narrowed
 from horizontree.search.cart import best_stump
 from horizontree.search.depth_three import DepthThreeSearch
-from horizontree.search.depth_two import (
-    MOST_BINS,
-    MOST_ROOTS,
-    DepthTwo,
-    grow_depth_two,
-    n_bins_for,
-    solve_depth_two,
-    tree_of,
-)
+from horizontree.search.depth_two import DepthTwo, grow_depth_two, solve_depth_two, tree_of
 from horizontree.search.effort import Effort
 from horizontree.search.growing_tree import Node, root_split
+from horizontree.search.pair_histograms import MOST_BINS, MOST_ROOTS, n_bins_for
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import Split
 from horizontree.search.ties import MOST_CUTS, Settling

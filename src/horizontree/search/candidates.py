@@ -24,7 +24,8 @@ from horizontree.search._pair_kernels import (
     purest_features,
 )
 from horizontree.search.cart import split_at
-from horizontree.search.depth_two import (
+from horizontree.search.effort import Effort
+from horizontree.search.pair_histograms import (
     BinnedDepthTwo,
     Bins,
     cut_into_bins,
@@ -32,7 +33,6 @@ from horizontree.search.depth_two import (
     n_bins_for,
     solve_bins,
 )
-from horizontree.search.effort import Effort
 from horizontree.search.splits import Split
 from horizontree.threads import Map
 

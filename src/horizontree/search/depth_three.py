@@ -27,21 +27,18 @@ from numpy.typing import NDArray
 from horizontree.encoding import TIED, SampleSet
 from horizontree.objective import Objective
 from horizontree.search._pair_kernels import sort_within_classes
-from horizontree.search.depth_two import (
+from horizontree.search.depth_two import DepthTwo, solve_depth_two, tree_of, with_last_splits
+from horizontree.search.growing_tree import root_split
+from horizontree.search.pair_histograms import (
     MOST_BINS,
     MOST_ROOTS,
     Bins,
-    DepthTwo,
     all_pairs,
     cut_into_bins,
     most_in_memory,
     n_bins_for,
     solve_bins,
-    solve_depth_two,
-    tree_of,
-    with_last_splits,
 )
-from horizontree.search.growing_tree import root_split
 from horizontree.search.splits import Split
 from horizontree.threads import Map
 
