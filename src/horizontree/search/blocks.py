@@ -14,7 +14,7 @@ import numpy as np
 from horizontree.backends.base import PairScanner
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
-from horizontree.search.candidates import Root, narrowed
+from horizontree.search.candidates import Root, narrowed, narrowed_with_roots
 from horizontree.search.cart import best_stump
 from horizontree.search.depth_three import DepthThreeSearch
 from horizontree.search.depth_two import DepthTwo, grow_depth_two, solve_depth_two, tree_of
@@ -82,7 +82,7 @@ class Blocks:
         is_small = is_root and self._is_small(samples)
         is_whole = is_root and (node.depth < 3 or n_solves is None or is_small)
         if not is_whole:
-            samples = narrowed(samples, self.effort)
+            samples = self._with_good_roots(samples) if is_root else narrowed(samples, self.effort)
         bound = 0
         if node.depth == 1:
             self.take(node, best_stump(samples, self.objective.min_samples_leaf))
@@ -109,7 +109,7 @@ class Blocks:
                     self.take(node, tree_of(found, samples, self.objective))
         elif n_solves != 0:
             if is_small and samples.n_features > self.effort.most_features and n_solves is not None:
-                few = narrowed(samples, self.effort)  # first where trees are likely
+                few = self._with_good_roots(samples)  # first where trees are likely
                 self._search_depth_three(node, few, n_solves, run, with_ties=False)
             bound = self._search_depth_three(node, samples, n_solves, run, with_ties=is_small)
         if node.parent is None and samples is node.samples:
@@ -154,6 +154,12 @@ class Blocks:
         is_narrow = samples.n_features <= _MOST_TIED_FEATURES
         has_few_cuts = samples.order.size <= self.effort.most_tied_cuts
         return is_narrow and has_few_cuts and self.closes(samples)
+
+    def _with_good_roots(self, samples: SampleSet) -> SampleSet:
+        """Leave out features, but none that is the root of a good tree."""
+        return narrowed_with_roots(
+            samples, self.objective, self.effort, stops=self.watch.should_stop, run=self.run
+        )
 
     def _narrowed(self, samples: SampleSet) -> SampleSet:
         """Leave out features, unless the samples are few."""

@@ -28,8 +28,10 @@ from horizontree.search.effort import Effort
 from horizontree.search.pair_histograms import (
     BinnedDepthTwo,
     Bins,
+    all_pairs,
     cut_into_bins,
     make_workspace,
+    most_in_memory,
     n_bins_for,
     solve_bins,
 )
@@ -37,6 +39,8 @@ from horizontree.search.splits import Split
 from horizontree.threads import Map
 
 _FIRST_STEP = 8  # bins from a root to its first neighbours
+_SCREENING_BINS = 32  # of a feature, where it is asked which features are worth pairing
+_MOST_SCREENED = 1 << 28  # samples times pairs of features there: a fraction of a second
 _NEVER = np.iinfo(np.int64).max  # dearer than any root
 
 Root = tuple[int, int]
@@ -75,7 +79,7 @@ def complete_roots(
 
     When ``stops`` says so, no neighbours of the best of them are tried any more.
     """
-    rows = _purest(samples, effort)
+    rows = _purest(samples, effort.most_features)
     n_bins = n_bins_for(samples.n_samples, effort.most_bins)
     bins = cut_into_bins(samples.with_features(rows), n_bins)
     last = np.cumsum(samples.class_counts)
@@ -185,17 +189,46 @@ def _as_splits(nodes: NDArray[np.int64], samples: SampleSet) -> Split | None:
     return trees[0]
 
 
-def _purest(samples: SampleSet, effort: Effort) -> NDArray[np.intp]:
-    """Return the features worth pairing."""
+def _purest(samples: SampleSet, n_features: int) -> NDArray[np.intp]:
+    """Return the features that are purest by themselves."""
     rows: NDArray[np.intp] = purest_features(
-        samples.order, 0, samples.n_samples, samples.labels, samples.n_classes,
-        effort.most_features,
-    )  # fmt: skip
+        samples.order, 0, samples.n_samples, samples.labels, samples.n_classes, n_features
+    )
     return rows
 
 
 def narrowed(samples: SampleSet, effort: Effort) -> SampleSet:
-    """Leave out features when there are too many to pair."""
+    """Leave out features when there are too many to pair: the purest stay."""
     if samples.n_features <= effort.most_features:
         return samples
-    return samples.with_features(_purest(samples, effort))
+    return samples.with_features(_purest(samples, effort.most_features))
+
+
+def narrowed_with_roots(
+    samples: SampleSet,
+    objective: Objective,
+    effort: Effort,
+    *,
+    stops: Callable[[], bool] = lambda: False,
+    run: Map = map,
+) -> SampleSet:
+    """Leave out features when there are too many to pair, but none with a very good root.
+
+    Half of those that stay are the purest by themselves, half have the cheapest trees of depth
+    two below them: what a feature says together with others need not show in it alone.
+    """
+    if samples.n_features <= effort.most_features:
+        return samples
+    purest = _purest(samples, effort.most_features // 2)
+    few = samples.thinned(max(1, _MOST_SCREENED // len(all_pairs(samples.n_features))))
+    of_few = objective.for_part(few.n_samples, samples.n_samples)
+    n_bins = min(n_bins_for(few.n_samples, _SCREENING_BINS), most_in_memory(few.n_features))
+    bins = cut_into_bins(few, n_bins)
+    last = np.cumsum(few.class_counts)
+    first = last - few.class_counts
+    binned = solve_bins(bins, first, last, of_few, run, with_hope=False, stops=stops)
+    by_cost = _first_boundaries(bins, binned, few.n_features, of_few.min_samples_leaf)
+    places = np.searchsorted(samples.features, few.features)  # few may lack constant ones
+    roots = [int(places[f]) for f, _ in by_cost if places[f] not in purest]
+    n_roots = effort.most_features - len(purest)
+    return samples.with_features(np.union1d(purest, np.array(roots[:n_roots], dtype=np.intp)))
