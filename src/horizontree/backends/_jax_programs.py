@@ -474,6 +474,10 @@ def _read_pairs(below: Array, f: Array, binned: Binned, min_samples_leaf: Array)
 
     inside = size[0::2] - bin_before(size[0::2])  # cut inside a bin, all of it is right
     hope = bin_before(largest[0::2]) + largest[1::2] + inside
+    # or the bin is on both sides of the cut; above the first bin's lower boundary is everything
+    everything = largest[0::2][:, :, g, n_bins - 1][..., None]
+    with_bin = jnp.concatenate([everything, largest[1::2][..., :-1]], axis=-1)
+    hope = jnp.minimum(hope, largest[0::2] + with_bin)
     hope = jnp.maximum(correct, jnp.where(binned.is_open, hope, 0))
     hope = jnp.where(is_bin, hope, -1).max(axis=-1)
     found = jnp.pad(jnp.stack([achieved, hope]), ((0, 0), (0, 0), (1, 0), (0, 0)))

@@ -157,12 +157,16 @@ def _promising_cuts(
             if errors < limit:
                 cuts[n_cuts] = left_of[c] - 1
                 n_cuts += 1
+        # a cut in here gets right at most all samples of the bin, and of the others as many as at
+        # its boundaries; nor more than the largest class on either side with all of the bin
         correct = _largest(below)
-        most = 0
+        most, most_below = 0, 0
         for k in range(n_classes):
             correct += counts[k, c]
             most = max(most, above[k] - counts[k, c])
-        if is_open[c] and n_side - correct - most < limit:
+            most_below = max(most_below, below[k] + counts[k, c])
+        correct = min(correct + most, most_below + _largest(above))
+        if is_open[c] and n_side - correct < limit:
             n_cuts, fewest = _cuts_inside(
                 order_g, left_of[c], left_of[c + 1], position_f, class_of, low, high, side,
                 n_side, limit, below, above, scratch, cuts, n_cuts, fewest,
@@ -297,13 +301,19 @@ def _middle_cut(order_f, low, high):
 
 
 @njit(nogil=True, cache=True)
-def _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound):
-    """List the intervals of roots (feature, first bin) that may be cheaper than ``below``."""
+def _root_intervals(costs, left_of, n_bins, is_open, split_cost, below, interval, bound):
+    """List the intervals of roots (feature, first bin) that may be cheaper than ``below``.
+
+    The bounds are those of `_pair_kernels.bound_between`.
+    """
     n = 0
     for f in range(n_bins.shape[0]):
         for b in range(n_bins[f]):
             end = b + 1 if is_open[f, b] else b
-            cost = split_cost + costs[1, f, 0, b] + costs[1, f, 1, end]
+            n_between = left_of[f, end] - left_of[f, b]
+            without = costs[1, f, 0, b] + costs[1, f, 1, end]
+            with_them = costs[1, f, 0, end] + costs[1, f, 1, b]
+            cost = split_cost + max(without, with_them - n_between * COST_SCALE)
             if cost < below and end > 0:
                 interval[n, 0] = f
                 interval[n, 1] = b
@@ -479,7 +489,9 @@ def close(
     work = _make_workspace(order.shape[0], order.shape[1], starts.shape[1], is_open.shape[1])
     interval = np.empty((n_bins.sum(), 2), np.int64)
     bound = np.empty(n_bins.sum(), np.int64)
-    n_intervals = _root_intervals(costs, n_bins, is_open, split_cost, below, interval, bound)
+    n_intervals = _root_intervals(
+        costs, left_of, n_bins, is_open, split_cost, below, interval, bound
+    )
     by_bound = np.argsort(bound[:n_intervals], kind="mergesort")
     best, best_f, best_left = below, -1, 0
     height = pending[0, 1]

@@ -17,7 +17,8 @@ increments and about ``1 + K`` vector operations for 16 cells, a few cycles for 
 
 *Achieved* is the most correct samples that a split of one side of a root boundary gets, at
 boundaries of bins; a split may leave a leaf empty where leaves of any size are allowed.
-*Optimistic* is a bound for splits inside a bin too: the samples of that bin count as correct.
+*Optimistic* is a bound for splits inside a bin too: the samples of that bin count as correct; or
+they are in both leaves, and as many are correct as the largest classes there hold, if that is less.
 A side of a root only gains samples as the root's cut moves away from it, and errors with them,
 so the two ends of an interval of roots bound all roots inside.
 
@@ -43,17 +44,18 @@ ROW = 256 * LANES + 160  # places from one row of the workspace to the next; a p
 
 # Rows of the workspace. Place ``c * LANES + lane`` of a row belongs to bin ``c`` of ``g``. One
 # array with rows at fixed distances lets the compiler see that they do not overlap; unsigned
-# indices, that they are not negative. Before each row there are LANES zeros.
-_ROWS = [np.uint64(row * ROW + LANES) for row in range(20)]
+# indices, that they are not negative. Before each row there are LANES places for what lies before
+# the first bin: zeros, but for M01 and M11, where nothing lies below it, and all above.
+_ROWS = [np.uint64(row * ROW + LANES) for row in range(21)]
 M00, M01, M10, M11 = _ROWS[:4]  # largest class of each leaf: below or above b of f, c of g
-P00, P01 = _ROWS[4:6]  # M00 and M01 at the boundary before
-LOW_F, HIGH_F = _ROWS[6:8]  # correct samples below and above a boundary of f
-LOW_G, HIGH_G = _ROWS[8:10]  # the same of g, the best so far
-HOPE_LOW_G, HOPE_HIGH_G = _ROWS[10:12]
-CELLS, ALL_NEW = _ROWS[12:14]  # samples that join: in each bin, and altogether
-NEW_BELOW, NEW_ABOVE = _ROWS[14:16]  # samples that joined last, of all classes
-OPEN_F, OPEN_G = _ROWS[16:18]  # masks
-COUNTS = _ROWS[18]  # four rows for each class, and four for all classes together
+P00, P01, P10, P11 = _ROWS[4:8]  # the same at the boundary before
+LOW_F, HIGH_F = _ROWS[8:10]  # correct samples below and above a boundary of f
+LOW_G, HIGH_G = _ROWS[10:12]  # the same of g, the best so far
+HOPE_LOW_G, HOPE_HIGH_G = _ROWS[12:14]
+CELLS, ALL_NEW = _ROWS[14:16]  # samples that join: in each bin, and altogether
+NEW_BELOW, NEW_ABOVE = _ROWS[16:18]  # samples that joined last, of all classes
+OPEN_F, OPEN_G = _ROWS[18:20]  # masks
+COUNTS = _ROWS[20]  # four rows for each class, and four for all classes together
 BELOW, ABOVE, TOTAL_BELOW, TOTAL_ABOVE = (np.uint64(row * ROW) for row in range(4))
 
 
@@ -179,6 +181,11 @@ def _higher(a, b):
 
 
 @njit(nogil=True, cache=True)
+def _lower(a, b):
+    return a if a < b else b
+
+
+@njit(nogil=True, cache=True)
 def _clear(work, row, n, value=0):
     for a in range(n):
         work[row + a] = value
@@ -289,9 +296,12 @@ def _hope_along(work, counts, n):
     """Take the most that a cut of ``g`` can get right: at a boundary, or inside an open bin.
 
     Cut inside bin ``c``, the samples of the bin are all right, those below and above it are
-    as at its two boundaries.
+    as at its two boundaries; or the bin is on both sides of the cut, if that is less.
     """
     as_count = work.dtype.type
+    for lane in range(WIDTH):  # above the first bin's lower boundary there is everything
+        work[M01 - WIDTH + lane] = work[M00 + n - WIDTH + lane]
+        work[M11 - WIDTH + lane] = work[M10 + n - WIDTH + lane]
     for a in range(n):
         m00, m01, m10, m11 = work[M00 + a], work[M01 + a], work[M10 + a], work[M11 + a]
         # the bin before it; before the first one there are zeros
@@ -299,6 +309,8 @@ def _hope_along(work, counts, n):
         inside = as_count(work[counts + TOTAL_BELOW + a] - work[counts + TOTAL_BELOW + a - WIDTH])
         low = as_count(as_count(work[M00 + a - WIDTH] + m01) + below)
         high = as_count(as_count(work[M10 + a - WIDTH] + m11) + as_count(inside - below))
+        low = _lower(low, as_count(m00 + work[M01 + a - WIDTH]))
+        high = _lower(high, as_count(m10 + work[M11 + a - WIDTH]))
         low = as_count(low & work[OPEN_G + a])
         high = as_count(high & work[OPEN_G + a])
         work[LOW_F + a] = _higher(as_count(m00 + m01), low)
@@ -312,14 +324,18 @@ def _hope_across(work, n):
     for a in range(n):
         m00, m01, m10, m11 = work[M00 + a], work[M01 + a], work[M10 + a], work[M11 + a]
         is_open = work[OPEN_F + a]
-        low = as_count((work[P00 + a] + m10 + work[NEW_BELOW + a]) & is_open)
-        high = as_count((work[P01 + a] + m11 + work[NEW_ABOVE + a]) & is_open)
-        low = _higher(low, as_count(m00 + m10))
-        high = _higher(high, as_count(m01 + m11))
+        low = as_count(as_count(work[P00 + a] + m10) + work[NEW_BELOW + a])
+        high = as_count(as_count(work[P01 + a] + m11) + work[NEW_ABOVE + a])
+        low = _lower(low, as_count(m00 + work[P10 + a]))
+        high = _lower(high, as_count(m01 + work[P11 + a]))
+        low = _higher(as_count(low & is_open), as_count(m00 + m10))
+        high = _higher(as_count(high & is_open), as_count(m01 + m11))
         work[HOPE_LOW_G + a] = _higher(work[HOPE_LOW_G + a], low)
         work[HOPE_HIGH_G + a] = _higher(work[HOPE_HIGH_G + a], high)
         work[P00 + a] = m00
         work[P01 + a] = m01
+        work[P10 + a] = m10
+        work[P11 + a] = m11
 
 
 @njit(nogil=True, cache=True)
@@ -343,7 +359,7 @@ def _block(k):
 def _start(work, pairs, n_bins, is_open, starts, classes, n_g, n_places):
     """Clear the workspace for some pairs and fill in the totals over all bins of ``f``."""
     n_classes = starts.shape[1]
-    for row in (P00, P01, CELLS, OPEN_F, OPEN_G):
+    for row in (P00, P01, P10, P11, CELLS, OPEN_F, OPEN_G):
         _clear(work, row, n_places)
     for row in (LOW_G, HIGH_G, HOPE_LOW_G, HOPE_HIGH_G):
         _clear(work, row, n_places, NONE)
@@ -363,6 +379,8 @@ def _start(work, pairs, n_bins, is_open, starts, classes, n_g, n_places):
                 work[_block(k) + TOTAL_ABOVE + a] = above
                 work[_block(n_classes) + TOTAL_BELOW + a] += below
                 work[_block(n_classes) + TOTAL_ABOVE + a] += above
+                work[P10 + a] = max(work[P10 + a], below)
+                work[P11 + a] = max(work[P11 + a], above)
             if c < n_bins[g] and is_open[g, c]:
                 work[OPEN_G + a] = -1  # all bits
 
@@ -567,14 +585,28 @@ def best_root(costs, left_of, n_bins, purity, split_cost, min_samples_leaf):
 
 
 @njit(nogil=True, cache=True)
-def lower_bound(costs, n_bins, is_open, split_cost):
+def bound_between(fewest_low, fewest_high, most_low, most_high, n_between):
+    """Return what the two sides of any root between two others cost at least, together.
+
+    ``fewest`` are the sides' costs without the samples between the two, ``most`` with all of them.
+    A side with more samples costs at least as much, and at most an error more for each of them.
+    """
+    return max(fewest_low + fewest_high, most_low + most_high - n_between * COST_SCALE)
+
+
+@njit(nogil=True, cache=True)
+def lower_bound(costs, left_of, n_bins, is_open, split_cost):
     """Return a cost that no root at all, boundary of bins or not, is below."""
     bound = np.int64(1) << 62
     for f in range(n_bins.shape[0]):
         for b in range(n_bins[f]):
             end = b + 1 if is_open[f, b] else b
             if end > 0:
-                bound = min(bound, split_cost + costs[1, f, 0, b] + costs[1, f, 1, end])
+                sides = bound_between(
+                    costs[1, f, 0, b], costs[1, f, 1, end], costs[1, f, 0, end], costs[1, f, 1, b],
+                    left_of[f, end] - left_of[f, b],
+                )  # fmt: skip
+                bound = min(bound, split_cost + sides)
     return bound
 
 

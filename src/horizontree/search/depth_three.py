@@ -4,9 +4,11 @@ The cost of the best tree of depth two left of a root cut only grows as the cut 
 right, and the other side's only shrinks. So for all roots from ``low`` to ``high``
 
     cost(root) >= split cost + left(low) + right(high)
+    cost(root) >= split cost + left(high) + right(low) - samples in between
 
-and an interval is halved, best bound first, until its bound reaches the best tree known (or, where
-all trees as cheap as that are wanted, is above it).
+(a sample more costs a side an error at most), and an interval is halved, best bound first, until
+its bound reaches the best tree known (or, where all trees as cheap as that are wanted, is above
+it).
 The sides are bounded by bins first; where these bounds are what keeps an interval alive, the
 side is solved exactly instead.
 
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from horizontree.encoding import TIED, SampleSet
-from horizontree.objective import Objective
+from horizontree.objective import COST_SCALE, Objective
 from horizontree.search._pair_kernels import sort_within_classes
 from horizontree.search.depth_two import DepthTwo, solve_depth_two, tree_of, with_last_splits
 from horizontree.search.growing_tree import root_split
@@ -291,10 +293,16 @@ class DepthThreeSearch:
         return self.objective.split_cost + sides[low, 0].cost + sides[high, 1].cost
 
     def _bound_of(self, f: int, low: int, high: int) -> int:
-        left, right = self.features[f].sides[low, 0], self.features[f].sides[high, 1]
+        """Return what no root of an interval costs less than."""
+        sides = self.features[f].sides
+        left, right = sides[low, 0], sides[high, 1]
         if low == high:
             return self.objective.split_cost + left.bound_here + right.bound_here
-        return self.objective.split_cost + left.bound + right.bound
+        bound = left.bound + right.bound
+        if (high, 0) in sides and (low, 1) in sides:
+            with_all = sides[high, 0].bound + sides[low, 1].bound
+            bound = max(bound, with_all - (high - low) * COST_SCALE)
+        return self.objective.split_cost + bound
 
     def _tighten_or_halve(self, f: int, low: int, high: int) -> None:
         """Raise the bound of an interval of roots, or halve it."""

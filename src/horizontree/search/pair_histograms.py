@@ -199,7 +199,7 @@ def solve_bins(
     )
     bound = 0
     if with_hope and not stops():
-        bound = lower_bound(costs, bins.n_bins, bins.is_open, objective.split_cost)
+        bound = lower_bound(costs, left_of, bins.n_bins, bins.is_open, objective.split_cost)
     return BinnedDepthTwo(
         cost, feature, boundary, bound, members, starts, found, left_of, errors, costs, purity
     )
