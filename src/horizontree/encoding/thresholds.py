@@ -12,10 +12,9 @@ _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 def threshold_between(low: float, high: float) -> float:
     """Return a threshold ``t`` that sends ``low`` left (``low <= t``) and ``high`` right.
 
-    The result lies strictly between the two where a float64 does; it is their midpoint
-    wherever that also separates them once they, or it, are rounded to float32 (as
-    scikit-learn's trees and many deployment formats do), and otherwise the first of a few
-    alternatives that does, where the data allow it.
+    It is their midpoint wherever that also separates them once they, and it, are rounded to
+    float32 (as scikit-learn's trees and many deployment formats do), and otherwise the first of a
+    few alternatives that does, where float32 can tell the two apart. Then it may be ``low``.
 
     Parameters
     ----------
@@ -48,12 +47,7 @@ def threshold_between(low: float, high: float) -> float:
 
     strict = [t for t in candidates if low < t < high]
     if low32 < high32:
-        for t in strict:
-            if separates_float32(t):
-                return t
-        for t in strict:
-            if low32 <= t < high32:
-                return t
+        return next(filter(separates_float32, strict), low)
     return strict[0] if strict else low
 
 

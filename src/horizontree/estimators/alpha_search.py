@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import dataclass
 from numbers import Integral
@@ -133,8 +134,11 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.selection = selection
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Choose the price, and fit.
+
+        Ctrl-C while prices are compared ends the search; during the last fit it keeps the best
+        tree so far.
 
         Parameters
         ----------
@@ -142,6 +146,8 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             Finite numbers; a pandas or polars frame gives the feature names.
         y : array-like of shape (n_samples,)
             Class labels of any type, at least two different ones.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of rows, for a ``cv`` that keeps them together.
 
         Returns
         -------
@@ -164,7 +170,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             n_fits = 1
         tried = [
             _tried(draft, n_fits, matrix, target, train, test, alphas)
-            for train, test in self._divisions(matrix, target)
+            for train, test in self._divisions(matrix, target, groups)
         ]
         test_scores = [division.n_right / division.n_test for division in tried]
         mean, sizes = np.mean(test_scores, axis=0), np.mean([d.n_splits for d in tried], axis=0)
@@ -220,8 +226,23 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         most = max(1 - counts.max() / len(y), 2 * least)  # a leaf is as good from here on
         return [0.0, *map(float, np.geomspace(least, most, int(self.n_alphas) - 1))]
 
-    def _divisions(self, X: NDArray[Any], y: NDArray[Any]) -> list[tuple[Any, Any]]:
-        """Divide the rows into training and validation rows."""
+    def _divisions(
+        self, X: NDArray[Any], y: NDArray[Any], groups: ArrayLike | None
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Divide the rows into training and validation rows, by their numbers."""
+        every = np.arange(len(y))
+        divisions = [(every[train], every[test]) for train, test in self._split(X, y, groups)]
+        if not divisions or min(map(len, itertools.chain(*divisions))) == 0:
+            raise ValueError(
+                "cv must divide the rows at least once, into training and validation rows; "
+                "one of its divisions has none of either, or there is no division."
+            )
+        return divisions
+
+    def _split(
+        self, X: NDArray[Any], y: NDArray[Any], groups: ArrayLike | None
+    ) -> list[tuple[Any, Any]]:
+        """Divide the rows as ``cv`` says, by numbers or masks."""
         seed = seed_of(self.random_state) % 2**32
         if isinstance(self.cv, Integral):
             check_integer("cv", self.cv, at_least=2)
@@ -239,7 +260,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 return list(splitter.split(X, y))
             order = np.random.default_rng(seed).permutation(len(y))
             return [(order[n_test:], order[:n_test])]
-        return list(check_cv(self.cv, y, classifier=True).split(X, y))
+        return list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predicted class label of each sample."""
@@ -289,6 +310,8 @@ def _trees(
     def fitted(alpha: float) -> Tree:
         model.ccp_alpha = alpha
         tree: Tree = model._fit_checked(X, y, time.perf_counter()).tree_
+        if model.status_ == "interrupted":
+            raise KeyboardInterrupt
         return tree
 
     first = fitted(0.0)

@@ -20,7 +20,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from horizontree.encoding import SampleSet, rank_samples
 from horizontree.estimators.compilation import announce_compilation
-from horizontree.estimators.parameters import check_integer, check_real, refuse_categories
+from horizontree.estimators.parameters import (
+    check_integer,
+    check_real,
+    refuse_categories,
+    refuse_huge_integers,
+)
 from horizontree.estimators.pruning import pruning_path
 from horizontree.estimators.sklearn_tree import importances_of, to_sklearn_classifier
 from horizontree.objective import COST_SCALE, Objective
@@ -31,9 +36,6 @@ from horizontree.threads import Map, thread_map
 from horizontree.tree import Tree
 
 _DTYPES = (np.float64, np.float32)
-
-_EXACT = 2**53
-"""Integers up to here are float64 numbers, each."""
 
 SHORT_FITS = 2
 """Fits of a short search that a price is chosen by, for each division of the rows."""
@@ -152,20 +154,15 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         refuse_categories(X)
         matrix, target = validate_data(self, X, y, dtype=_DTYPES)
         check_classification_targets(target)
-        kind = getattr(getattr(X, "dtype", None), "kind", "f")
-        if kind in ("i", "u") and np.abs(matrix).max() > _EXACT:
-            raise ValueError(
-                f"X holds integers beyond {_EXACT:,}, which float64 cannot tell apart; "
-                "subtract an offset or rank the column."
-            )
+        refuse_huge_integers(X)
         return self._fit_checked(matrix, target, started)
 
     def _fit_checked(self, matrix: NDArray[Any], target: NDArray[Any], started: float) -> Self:
         """Train the tree on rows that have been checked."""
-        self.classes_, labels = np.unique(target, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes, labels = np.unique(target, return_inverse=True)
+        if len(classes) < 2:
             raise ValueError(
-                f"y has 1 class ({self.classes_.tolist()[0]!r}); a classifier needs at least 2. "
+                f"y has 1 class ({classes.tolist()[0]!r}); a classifier needs at least 2. "
                 "Check the target column."
             )
         objective = Objective.from_ccp_alpha(self.ccp_alpha, self.min_samples_leaf, len(labels))
@@ -173,9 +170,10 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         watch = Watch(self.time_limit, line)
         n_threads = min(effective_n_jobs(self.n_jobs), os.cpu_count() or 1)
         with watch.catch_interrupt(), announce_compilation(), thread_map(n_threads) as run:
-            samples = rank_samples(matrix, labels, len(self.classes_), run)
+            samples = rank_samples(matrix, labels, len(classes), run)
             problem = Problem(samples, labels, objective, watch, run, n_threads)
             found = self._search(problem)
+        self.classes_ = classes
         self._keep(found, problem)
         self.fit_time_ = time.perf_counter() - started
         if line is not None:
@@ -287,9 +285,10 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
     def to_sklearn(self) -> DecisionTreeClassifier:
         """Return a genuine fitted ``DecisionTreeClassifier`` with the same predictions.
 
-        scikit-learn's trees round samples to float32 before they compare. Thresholds are
-        chosen so that this changes nothing for the training data, except between values
-        that are the same in float32.
+        scikit-learn's trees round samples to float32 before they compare, and so are the
+        thresholds here. That changes nothing but for values that are the same as a threshold
+        in float32 and above it in float64; of the training data, only between values that
+        are the same in float32.
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)

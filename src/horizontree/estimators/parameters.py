@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -25,10 +26,13 @@ def check_real(
 ) -> float:
     """Return a finite real parameter of at least 0 (or above a bound), or say what it must be."""
     is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if is_real and np.isfinite(value):
-        number = float(value)
-        if (number > above if above is not None else number >= 0) and number <= at_most:
-            return number
+    try:
+        number = float(value) if is_real else math.nan
+    except OverflowError:  # an integer, or a fraction, beyond all floats
+        number = math.inf
+    is_allowed = number > above if above is not None else number >= 0
+    if math.isfinite(number) and is_allowed and number <= at_most:
+        return number
     wanted = f"above {above:g}" if above is not None else "of at least 0"
     if np.isfinite(at_most):
         wanted += f" and at most {at_most:g}"
@@ -68,6 +72,25 @@ def seed_of(random_state: Any) -> int:
         "random_state must be an integer of at least 0, a RandomState instance or None, "
         f"got {random_state!r}."
     )
+
+
+_EXACT = 1 << 53
+"""Integers up to here are all different in float64."""
+
+
+def refuse_huge_integers(X: Any) -> None:
+    """Refuse integers that float64 would round, in an array, a frame or a list."""
+    if hasattr(X, "columns"):
+        columns = [np.asarray(X[name]) for name in dict.fromkeys(X.columns)]
+    else:
+        columns = [np.asarray(X)]
+    for values in columns:
+        is_integer = values.dtype.kind in "iu" and values.size > 0
+        if is_integer and max(int(values.max()), -int(values.min())) > _EXACT:
+            raise ValueError(
+                f"X holds integers beyond {_EXACT:,}, which float64 cannot tell apart; "
+                "subtract an offset or rank the column."
+            )
 
 
 def refuse_categories(X: Any) -> None:

@@ -35,7 +35,11 @@ def importances_of(tree: Tree, n_features: int) -> NDArray[np.float64]:
 def to_sklearn_classifier(
     tree: Tree, classes: NDArray[Any], n_features: int, feature_names: NDArray[Any] | None
 ) -> DecisionTreeClassifier:
-    """Build a fitted ``DecisionTreeClassifier`` with the same nodes and predictions."""
+    """Build a fitted ``DecisionTreeClassifier`` with the same nodes and predictions.
+
+    It compares samples that are rounded to float32. Rounded as well, a threshold still has every
+    sample on its left that it had there: what is not above it is not above it then.
+    """
     n_samples = tree.class_counts.sum(axis=1)
     inside = SklearnTree(n_features, np.array([len(classes)], dtype=np.intp), 1)
     state = inside.__getstate__()
@@ -43,7 +47,10 @@ def to_sklearn_classifier(
     nodes["left_child"] = tree.left
     nodes["right_child"] = tree.right
     nodes["feature"] = np.where(tree.is_leaf, _SKLEARN_LEAF_FEATURE, tree.feature)
-    nodes["threshold"] = np.where(tree.is_leaf, _SKLEARN_LEAF_FEATURE, tree.threshold)
+    with np.errstate(over="ignore"):
+        threshold = tree.threshold.astype(np.float32).astype(np.float64)
+    threshold = np.where(np.isfinite(threshold), threshold, tree.threshold)
+    nodes["threshold"] = np.where(tree.is_leaf, _SKLEARN_LEAF_FEATURE, threshold)
     nodes["impurity"] = gini_of(tree.class_counts)
     nodes["n_node_samples"] = n_samples
     nodes["weighted_n_node_samples"] = n_samples

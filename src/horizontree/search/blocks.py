@@ -108,8 +108,8 @@ class Blocks:
                 else:
                     self.take(node, tree_of(found, samples, self.objective))
         elif n_solves != 0:
-            if is_small and samples.n_features > self.effort.most_features and n_solves is not None:
-                few = self._with_good_roots(samples)  # first where trees are likely
+            few = self._with_good_roots(samples) if is_small else samples
+            if few is not samples and n_solves is not None:  # first where trees are likely
                 self._search_depth_three(node, few, n_solves, run, with_ties=False)
             bound = self._search_depth_three(node, samples, n_solves, run, with_ties=is_small)
         if node.parent is None and samples is node.samples:
