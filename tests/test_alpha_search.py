@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from horizontree import (
@@ -305,3 +305,42 @@ def test_a_column_of_text_is_named():
 def test_one_class_is_refused():
     with pytest.raises(ValueError, match="1 class"):
         AlphaSearchCV().fit(np.ones((4, 1)), np.zeros(4))
+
+
+def test_folds_may_be_masks_and_groups():
+    X, y = make_data(90, 3, 2, seed=5)
+    is_train = np.arange(90) % 3 > 0
+    masks = AlphaSearchCV(CARTClassifier(4), cv=[(is_train, ~is_train)]).fit(X, y)
+    rows = [(np.flatnonzero(is_train), np.flatnonzero(~is_train))]
+    numbers = AlphaSearchCV(CARTClassifier(4), cv=rows).fit(X, y)
+    for name, column in numbers.cv_results_.items():
+        assert np.array_equal(masks.cv_results_[name], column), name
+    groups = np.arange(90) // 30
+    grouped = AlphaSearchCV(CARTClassifier(4), cv=GroupKFold(3)).fit(X, y, groups=groups)
+    divisions = [(groups != g, groups == g) for g in (2, 1, 0)]
+    by_hand = AlphaSearchCV(CARTClassifier(4), cv=divisions).fit(X, y)
+    assert grouped.best_score_ == by_hand.best_score_
+
+
+@pytest.mark.parametrize("cv", [[], [(np.arange(90), [])], [([], np.arange(90))]])
+def test_folds_without_rows_are_refused(cv):
+    X, y = make_data(90, 3, 2)
+    with pytest.raises(ValueError, match="cv must divide the rows"):
+        AlphaSearchCV(CARTClassifier(2), cv=cv).fit(X, y)
+
+
+def test_an_interrupt_while_prices_are_compared_ends_the_search(monkeypatch):
+    X, y = make_data(90, 3, 2)
+    n_fits = []
+
+    def interrupted(self, *arguments):
+        n_fits.append(1)
+        fitted = original(self, *arguments)
+        self.status_ = "interrupted"
+        return fitted
+
+    original = CARTClassifier._fit_checked
+    monkeypatch.setattr(CARTClassifier, "_fit_checked", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        AlphaSearchCV(CARTClassifier(2)).fit(X, y)
+    assert n_fits == [1]

@@ -72,10 +72,11 @@ def test_guesses_are_thresholds_of_the_reference_model():
     X, y = make_data(300, 4, 3, seed=1)
     options = {"n_estimators": 20, "max_depth": 2, "learning_rate": 0.1}
     binarizer = ThresholdGuessBinarizer(**options, random_state=3).fit(X, y)
-    reference = GradientBoostingClassifier(**options, random_state=3).fit(X, y)
+    ranks = X.argsort(axis=0).argsort(axis=0)
+    reference = GradientBoostingClassifier(**options, random_state=3).fit(ranks, y)
     trees = [tree.tree_ for tree in reference.estimators_.ravel()]
     used = {
-        (f, (X[:, f] <= threshold).sum())
+        (f, (ranks[:, f] <= threshold).sum())
         for tree in trees
         for f, threshold in zip(tree.feature, tree.threshold, strict=True)
         if f >= 0
@@ -140,3 +141,23 @@ def test_a_time_limit_leaves_a_smaller_reference_model():
 def test_very_many_classes_are_no_overflow():
     X = np.repeat(np.arange(700.0), 3)[:, None]
     assert len(MDLPBinarizer().fit(X, X[:, 0].astype(int)).thresholds_) == 699  # all pure
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-60, 1e60])
+def test_guesses_need_only_the_order_of_the_values(scale):
+    X, y = make_data(200, 3, 2, seed=4)
+    near = 1.7e9 + np.argsort(np.argsort(X, axis=0), axis=0)  # the same in float32
+    expected = ThresholdGuessBinarizer(20, random_state=0).fit_transform(X, y)
+    for same in (near, scale * X):
+        assert np.array_equal(
+            ThresholdGuessBinarizer(20, random_state=0).fit_transform(same, y), expected
+        )
+
+
+def test_questions_that_differ_in_late_digits_have_different_names():
+    X = 1.7e15 + np.arange(300.0)[:, None]
+    binarizer = MDLPBinarizer().fit(X, np.arange(300) // 100)
+    assert binarizer.get_feature_names_out().tolist() == [
+        "x0 <= 1700000000000099.5",
+        "x0 <= 1700000000000199.5",
+    ]

@@ -15,7 +15,13 @@ from horizontree import CARTClassifier, HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import horizon
-from horizontree.search.candidates import _first_boundaries, complete_roots, completed
+from horizontree.search.candidates import (
+    _first_boundaries,
+    complete_roots,
+    completed,
+    narrowed,
+    narrowed_with_roots,
+)
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
 from horizontree.search.pair_histograms import cut_into_bins, solve_bins
@@ -87,6 +93,22 @@ def test_the_first_roots_are_the_cheapest_and_the_purest(n_values, least):
         for n_features in (1, 2, 6):
             expected = naive.first_boundaries(bins, binned, n_features, least)
             assert _first_boundaries(bins, binned, n_features, least) == expected
+
+
+def test_features_that_say_something_only_together_are_paired():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 40)).astype(float)
+    together = (X[:, 7] < 2) ^ (X[:, 31] < 2)
+    y = (together ^ (rng.random(300) < 0.1)).astype(int)
+    is_noise = np.setdiff1d(np.arange(40), [7, 31])
+    X[:, is_noise] += 4 * (y[:, None] & (rng.random((300, 38)) < 0.15))  # pure, and worth little
+    samples = rank_samples(X, y, 2)
+    effort = EFFORTS["normal"]
+    assert not {7, 31} <= set(narrowed(samples, effort).features.tolist())
+    few = narrowed_with_roots(samples, Objective(), effort)
+    assert {7, 31} <= set(few.features.tolist())
+    assert len(few.features) == 25
+    assert narrowed_with_roots(few, Objective(), effort) is few
 
 
 @given(small_data(), st.integers(2, 5), OBJECTIVES)

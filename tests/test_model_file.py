@@ -149,8 +149,9 @@ def random_models(draw: st.DrawFn) -> Any:
     model.classes_ = classes
     model.n_features_in_ = n_features
     model.n_errors_, model.status_ = model.tree_.n_errors, draw(st.text(max_size=9))
-    model.objective_, model.n_iter_ = draw(st.floats(0, 1e12)), draw(st.integers(0, 10**6))
-    model.lower_bound_ = draw(st.none() | st.floats(allow_nan=False))
+    model.objective_ = model.n_errors_ + draw(st.floats(0, 1e12))
+    model.n_iter_ = draw(st.integers(0, 10**6))
+    model.lower_bound_ = draw(st.none() | st.floats(max_value=model.objective_, allow_nan=False))
     model.gap_, model.fit_time_ = draw(st.sampled_from([0.0, 0.25, np.inf])), draw(st.floats(0, 9))
     return model
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+import pandas
+import polars
 import pytest
 from scipy.sparse import csr_matrix
 
@@ -232,10 +236,12 @@ def test_a_whole_number_is_a_whole_number_of_any_type():
 
 
 def test_a_real_number_is_finite():
-    for value in (0, 0.5, np.float32(0.5), np.int64(2)):
+    for value in (0, 0.5, np.float32(0.5), np.int64(2), Fraction(1, 4), 2**64):
         assert check_real("r", value) == value
     with pytest.raises(ValueError, match="r must be a finite number of at least 0, got -1"):
         check_real("r", -1)
+    with pytest.raises(ValueError, match="a finite number of at least 0, got 1000"):
+        check_real("r", 10**400)
     with pytest.raises(ValueError, match="above 0, got 0"):
         check_real("r", 0, above=0.0)
     with pytest.raises(ValueError, match=r"at least 0 and at most 1, got 1\.5"):
@@ -273,3 +279,23 @@ def test_a_column_of_categories_is_refused_by_name(library, values):
     X = frames.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": column})
     with pytest.raises(ValueError, match=r"column 'colour' holds categories .* one-hot encode"):
         CARTClassifier().fit(X, [0, 1, 0, 1])
+
+
+def as_polars(rows):
+    return polars.DataFrame(rows, orient="row")
+
+
+@pytest.mark.parametrize("made", [np.array, list, pandas.DataFrame, as_polars])
+def test_integers_that_float64_would_round_are_refused(made):
+    for row in ([2**53 + 1], [-(2**60)]):
+        with pytest.raises(ValueError, match="integers beyond"):
+            CARTClassifier().fit(made([[0], row, [1], [2]]), [0, 1, 0, 1])
+    CARTClassifier().fit(made([[0], [2**53], [1], [2]]), [0, 1, 0, 1])
+
+
+def test_a_fit_that_is_refused_leaves_the_model_as_it_was():
+    model = CARTClassifier().fit(X, Y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="1 class"):
+        model.fit(X, np.full(len(Y), 7))
+    assert np.array_equal(model.predict(X), before)

@@ -57,6 +57,15 @@ def test_rounding_to_float32_changes_no_training_sample(seed, exponent):
         assert_agrees(quick(kind, max_depth=6).fit(X * 10.0**exponent, y), X * 10.0**exponent)
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 3]))
+@settings(max_examples=40)
+def test_decimal_values_at_a_threshold_go_the_same_way(seed, n_digits):
+    """New rows often lie on a threshold, the middle of two values with one digit less."""
+    X, y = make_data(60, 1, 2, seed=seed)
+    model = CARTClassifier(max_depth=5).fit(np.round(X, n_digits), y)
+    assert_agrees(model, model.tree_.threshold[~model.tree_.is_leaf][:, None])
+
+
 @given(small_data())
 @settings(max_examples=40)
 def test_the_scikit_learn_tree_agrees_on_anything_small(data):

@@ -215,6 +215,9 @@ def _feature_names(names: list[Any] | None, n_features: int) -> list[str] | None
     return names
 
 
+_MOST_LABEL_BYTES = 1 << 26
+
+
 def _classes(section: dict[str, Any]) -> NDArray[Any]:
     if section.keys() != {"dtype", "labels"}:
         fail('"classes" must have exactly the fields "dtype" and "labels"')
@@ -224,6 +227,8 @@ def _classes(section: dict[str, Any]) -> NDArray[Any]:
     if not isinstance(labels, list) or not labels:
         fail("classes.labels must be a list with at least one label")
     kind = np.dtype(dtype).kind
+    if np.dtype(dtype).itemsize * len(labels) > _MOST_LABEL_BYTES:
+        fail(f"classes.dtype {dtype} makes labels of more than {_MOST_LABEL_BYTES:,} bytes")
     if not all(_is_label(label, kind) for label in labels):
         fail(f"classes.labels holds a value that does not fit the dtype {dtype}")
     if len(set(labels)) != len(labels):
@@ -325,7 +330,9 @@ def _check_fitted(fitted: Mapping[str, Any], tree: Tree) -> None:
             fail(f"fitted.{name} is missing")
     if _integer(fitted["n_errors_"], "fitted.n_errors_", least=0, most=2**63) != tree.n_errors:
         fail(f"fitted.n_errors_ is {fitted['n_errors_']}, and the tree makes {tree.n_errors}")
-    _finite(fitted["objective_"], "fitted.objective_")
+    objective = _finite(fitted["objective_"], "fitted.objective_")
+    if objective < tree.n_errors:
+        fail(f"fitted.objective_ is {objective}, and the tree makes {tree.n_errors} errors")
     if _finite(fitted["fit_time_"], "fitted.fit_time_") < 0:
         fail("fitted.fit_time_ is negative")
     if not isinstance(fitted["status_"], str):
@@ -333,6 +340,11 @@ def _check_fitted(fitted: Mapping[str, Any], tree: Tree) -> None:
     for name in ("lower_bound_", "gap_"):
         if fitted[name] is not None and not _is_number(fitted[name]):
             fail(f"fitted.{name} is {_brief(fitted[name])}; expected a number or null")
+    bound = fitted["lower_bound_"]
+    if bound is not None and bound > objective:
+        fail(f"fitted.lower_bound_ is {_brief(bound)}, above objective_ {objective}")
+    if fitted["status_"] == "optimal" and bound is not None and bound != objective:
+        fail(f"fitted.status_ is 'optimal', and lower_bound_ {_brief(bound)} is below objective_")
     if fitted["n_iter_"] is not None:
         _integer(fitted["n_iter_"], "fitted.n_iter_", least=0, most=2**63)
     for name in fitted:

@@ -262,11 +262,25 @@ def test_a_data_set_that_cannot_be_read_costs_its_own_fits(tmp_path, inline, cap
     assert "5 fits failed" in capsys.readouterr().err
     assert run(data, data / "study.csv") == 2
     assert "would be taken for a data set" in capsys.readouterr().err
+    assert run(data, results, "--datasets", "bad") == 2
+    assert "all 5 fits failed" in capsys.readouterr().err
+
+
+def test_rows_of_other_data_are_not_mixed(shared, tmp_path, inline, capsys):
+    results = tmp_path / "a.csv"
+    assert run(shared, results) == 0
+    before = results.read_text()
+    with gzip.open(shared / "datasets" / "noise.csv.gz", "at") as file:
+        file.writelines(f"{i},{i},{i % 3}\n" for i in range(20))
+    study._dataset.cache_clear()
+    assert run(shared, results, "--datasets", "noise", "--methods", "cart") == 2
+    assert "noise is other data than in the fits that are there" in capsys.readouterr().err
+    assert results.read_text() == before
 
 
 def test_another_time_limit_does_fits_again_that_it_would_change(shared, tmp_path, inline):
     results = tmp_path / "a.csv"
-    limited = {"time_limit": 1.0, "seconds": 0.9}
+    limited = {"time_limit": 1.0, "seconds": 0.9, "n_train": 45, "n_features": 2, "n_classes": 2}
     rows = [
         made_up("quant-bnb", "rings", 10, 2, **limited, status="time_limit"),
         made_up("quant-bnb", "rings", 11, 2, **limited, status="optimal"),

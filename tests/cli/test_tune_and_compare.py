@@ -107,6 +107,7 @@ def test_a_plot_shows_accuracies_sizes_and_the_choice():
         (["--ccp-alpha", "0.1"], "--ccp-alpha"),
         (["--depth", "99"], "--depth"),
         (["--plot", "path.txt"], "--plot path.txt: expected a name that ends in .svg"),
+        (["--plot", "a.svg", "--output", "./a.svg"], "--plot and --output name the same file"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused(
@@ -165,3 +166,15 @@ def test_what_cannot_be_compared_is_refused(
     arguments: list[str], said: str, noisy: str, refusal_of: Callable[..., str]
 ) -> None:
     assert said in refusal_of("compare", noisy, "--target", "y", "--quiet", *arguments)
+
+
+def test_an_interrupted_comparison_has_no_table(noisy, capsys, monkeypatch):
+    def interrupted(self, *arguments):
+        fitted = original(self, *arguments)
+        self.status_ = "interrupted"
+        return fitted
+
+    original = CARTClassifier._fit_checked
+    monkeypatch.setattr(CARTClassifier, "_fit_checked", interrupted)
+    assert main(["compare", noisy, "--target", "y", "--methods", "cart"]) == 130
+    assert capsys.readouterr().out == ""

@@ -125,6 +125,13 @@ def head(study: Study) -> list[Block]:
     absent = [method for method in METHODS if method not in study.fits.methods]
     if absent:
         facts.append(f"No fits of: {', '.join(absent)}")
+    shallow = [
+        f"{method} above depth {METHODS[method].depths[1]}"
+        for method in study.fits.methods
+        if method in METHODS and METHODS[method].depths[1] < max(study.fits.depths, default=0)
+    ]
+    if shallow:
+        facts.append(f"Not run, because it would not end within such limits: {', '.join(shallow)}")
     blocks: list[Block] = [
         Heading(1, "Study of near-optimal classification trees"),
         Paragraph(

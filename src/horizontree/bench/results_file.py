@@ -65,6 +65,11 @@ class FitResult:
         return FitKey(self.method, self.dataset, self.split, self.depth)
 
     @property
+    def size(self) -> tuple[int, int, int]:
+        """Rows to train on, features and classes."""
+        return self.n_train, self.n_features, self.n_classes
+
+    @property
     def is_done(self) -> bool:
         """Whether there is a tree; a failed fit has only a note that says why."""
         return self.status != FAILED

@@ -239,11 +239,21 @@ def run_fits(
     forecast: Forecast,
     progress: ProgressLine,
 ) -> int:
-    """Append the rows of fits as they come, and return how many failed."""
+    """Append the rows of fits as they come, and return how many failed.
+
+    The rows of a data set must be of the same data: another size than before is an error.
+    """
     n_failed, left = 0, dict.fromkeys(keys)
+    sizes = {row.dataset: row.size for row in writer.done if row.is_done}
     try:
         for result in results:
             del left[result.key]
+            if result.is_done and sizes.setdefault(result.dataset, result.size) != result.size:
+                raise StudyError(
+                    f"{result.dataset} is other data than in the fits that are there: training "
+                    f"rows, features and classes are {result.size}, and were "
+                    f"{sizes[result.dataset]}; name another file with --results"
+                )
             writer.append(result)
             if result.is_done:
                 forecast.learn(result)
@@ -258,8 +268,8 @@ def run_fits(
 
 def run_study(
     plan: Plan, *, shared: Path, results: Path, time_limit: float, jobs: int, command: str
-) -> int:
-    """Do what is missing of the plan, and return how many fits failed."""
+) -> tuple[int, int]:
+    """Do what is missing of the plan, and return how many fits failed, and of how many."""
     n_samples = {info.name: info.n_samples for info in list_datasets(shared, group=None)}
 
     def work_of(key: FitKey) -> float:
@@ -277,7 +287,7 @@ def run_study(
         }
         asked = planned_fits(plan)
         keys = sorted((key for key in asked if key not in done), key=largest_first)
-        return run_fits(
+        n_failed = run_fits(
             fits_of(
                 keys, shared=shared, time_limit=time_limit, lanes=[Lane() for _ in range(jobs)]
             ),
@@ -287,3 +297,4 @@ def run_study(
             forecast=Forecast(work_of, done.values()),
             progress=ProgressLine(len(asked) - len(keys), len(asked)),
         )
+        return n_failed, len(keys)

@@ -10,7 +10,7 @@ from horizontree.bench.corpus import CorpusError, list_datasets, shared_folder
 from horizontree.bench.methods import METHODS
 from horizontree.bench.report import write_report
 from horizontree.bench.results_file import Plan, ResultsError, read_results, read_runs
-from horizontree.bench.study import planned_fits, run_study
+from horizontree.bench.study import StudyError, planned_fits, run_study
 from horizontree.cli.console import CommandError, note, plural, say, suggestion
 from horizontree.plotting import MissingPlotsError
 
@@ -38,7 +38,7 @@ def run_study_step(arguments: argparse.Namespace) -> None:
                 "none of these methods makes trees of these depths; choose others with --methods "
                 "or --depths"
             )
-        n_failed = run_study(
+        n_failed, n_fitted = run_study(
             plan,
             shared=shared,
             results=results,
@@ -49,10 +49,12 @@ def run_study_step(arguments: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         note("The finished fits are kept; the same command goes on.")
         raise
-    except (CorpusError, ResultsError) as error:
+    except (CorpusError, ResultsError, StudyError) as error:
         raise CommandError(str(error).rstrip(".")) from None
     finally:
         signal.signal(signal.SIGTERM, previous)
+    if n_failed and n_failed == n_fitted:
+        raise CommandError(f"all {plural(n_failed, 'fit')} failed; {results} says why, each")
     if n_failed:
         note(f"{plural(n_failed, 'fit')} failed; the same command tries them again")
     say(f"{results} holds the fits; next: horizontree bench report {results}")
@@ -96,7 +98,7 @@ def _plan(arguments: argparse.Namespace, shared: Path) -> Plan:
 
 def _command(arguments: argparse.Namespace) -> str:
     """Write the command without the folders of this machine."""
-    words = ["horizontree bench study --methods", *arguments.methods]
+    words = ["horizontree bench study --data FOLDER --methods", *arguments.methods]
     words += ["--depths", *map(str, arguments.depths), f"--splits {arguments.splits}"]
     words.append(f"--first-split {arguments.first_split}")
     if arguments.splits_at:

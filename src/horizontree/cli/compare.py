@@ -116,6 +116,8 @@ def _standing(estimator: Any, samples: Samples, folds: list[tuple[Any, Any]]) ->
     for train, test in folds:
         started = time.perf_counter()
         fit_rows(estimator, samples.matrix[train], labels[train])
+        if estimator.status_ == "interrupted":  # half a search does not compare
+            raise KeyboardInterrupt
         standing.seconds.append(time.perf_counter() - started)
         standing.train.append(1 - estimator.n_errors_ / len(train))
         standing.test.append(float(estimator.score(samples.matrix[test], labels[test])))

@@ -34,6 +34,12 @@ from horizontree.cli.training import (
 )
 
 
+def _on_interrupt(estimator: Any) -> str:
+    """Say what Ctrl-C does; packages of others do not hear it."""
+    is_ours = ".peers" not in type(estimator).__module__
+    return " (Ctrl-C keeps the best tree so far)" if is_ours else " (--time-limit ends it)"
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
     if arguments.output is not None:
@@ -49,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
         fitted["cart"] = fit_on(make_estimator(arguments, "cart"), samples)
         if not is_quiet(arguments):
             errors = plural(fitted["cart"].n_errors_, "training error")
-            note(f"CART: {errors}; now {arguments.method} (Ctrl-C keeps the best tree so far)")
+            note(f"CART: {errors}; now {arguments.method}{_on_interrupt(estimator)}")
     fitted[arguments.method] = fit_on(estimator, samples).set_params(verbose=0)
     if arguments.output is not None:  # at once: what follows may be interrupted
         save(estimator, samples.names, arguments)

@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.plot is not None:
         _check_plot(arguments.plot)
         check_output(arguments.plot, arguments.data)
+        if arguments.output is not None and _is_same(arguments.plot, arguments.output):
+            raise CommandError("--plot and --output name the same file; choose two")
     keep_programs()
     if arguments.backend == "jax":
         check_jax()
@@ -63,6 +65,10 @@ def run(arguments: argparse.Namespace) -> None:
         say_json(_summary(arguments, samples, search))
     else:
         say(_text(arguments, samples, search))
+
+
+def _is_same(path: str, other: str) -> bool:
+    return Path(path).resolve() == Path(other).resolve()
 
 
 def _check_plot(path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABCMeta, abstractmethod
 from typing import Any, Self
 
@@ -66,8 +67,11 @@ class _Binarizer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: i
                 f"input_features has {len(named)} names, but there are {self.n_features_in_} "
                 "features."
             )
-        pairs = zip(self.features_, self.thresholds_, strict=True)
-        return np.array([f"{named[f]} <= {threshold:.12g}" for f, threshold in pairs], dtype=object)
+        pairs = list(zip(self.features_, self.thresholds_.tolist(), strict=True))
+        questions = [f"{named[f]} <= {threshold:.12g}" for f, threshold in pairs]
+        if len(set(questions)) < len(questions):  # thresholds that differ in later digits
+            questions = [f"{named[f]} <= {threshold!r}" for f, threshold in pairs]
+        return np.array(questions, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -144,8 +148,11 @@ class ThresholdGuessBinarizer(_Binarizer):
         seed = seed_of(self.random_state) % 2**32
         watch = Watch(self.time_limit)
         first_half = Watch(None if self.time_limit is None else self.time_limit / 2)
-        used = self._splits_of(self._fitted(X, y, seed, first_half))
-        questions = sorted({(f, _between(X[:, f], threshold)) for f, threshold in used})
+        values = [np.unique(column) for column in X.T]
+        ranks = np.stack([np.searchsorted(v, x) for v, x in zip(values, X.T, strict=True)], axis=1)
+        used = self._splits_of(self._fitted(ranks, y, seed, first_half))  # it rounds to float32
+        cuts = sorted({(f, math.floor(threshold)) for f, threshold in used})
+        questions = [(f, threshold_between(*values[f][i : i + 2].tolist())) for f, i in cuts]
         while questions:
             features, thresholds = zip(*questions, strict=True)
             answers = X[:, list(features)] <= np.array(thresholds)
@@ -177,14 +184,6 @@ class ThresholdGuessBinarizer(_Binarizer):
             for f, threshold in zip(tree.feature, tree.threshold, strict=True)
             if f >= 0
         }
-
-
-def _between(values: NDArray[np.float64], threshold: float) -> float:
-    """Return the threshold of ours that separates the same values."""
-    below, above = values[values <= threshold], values[values > threshold]
-    if len(below) == 0 or len(above) == 0:  # the reference model rounds to float32
-        return float(threshold)
-    return threshold_between(float(below.max()), float(above.min()))
 
 
 class MDLPBinarizer(_Binarizer):
