@@ -140,6 +140,22 @@ def test_counts_beyond_16_bits_are_right(n_samples):
                 assert found[f, g, 0, side, b] == max(at_bins)
 
 
+@pytest.mark.parametrize("n_samples", [(1 << 14) + 5, (1 << 15) - 1, 1 << 15])
+def test_a_bin_on_both_sides_of_a_cut_does_not_overflow(n_samples):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((n_samples, 2)), (np.arange(n_samples) < 20).astype(int)
+    samples = rank_samples(X, y, 2)
+    bins = cut_into_bins(samples, 2)
+    found = solve_bins(bins, *class_ranges(samples), Objective()).found
+    for f, g in ((0, 1), (1, 0), (0, 0)):
+        here = bins.codes[:, f] < 1
+        for side, chosen in enumerate((here, ~here)):
+            expected = optimistic(bins, samples.labels, chosen, g)
+            assert found[f, g, 1, side, 1] == expected
+        everything = np.ones(n_samples, dtype=bool)
+        assert found[f, g, 1, 0, 2] == optimistic(bins, samples.labels, everything, g)
+
+
 def best_with_pair(X, y, root, other, objective):
     """Return the cost of the best tree with one feature at the root and the other below it."""
     best = None

@@ -296,7 +296,8 @@ def _hope_along(work, counts, n):
     """Take the most that a cut of ``g`` can get right: at a boundary, or inside an open bin.
 
     Cut inside bin ``c``, the samples of the bin are all right, those below and above it are
-    as at its two boundaries; or the bin is on both sides of the cut, if that is less.
+    as at its two boundaries; or the bin is on both sides of the cut, if that is less. The bin is
+    added last, so that no sum is above the number of samples.
     """
     as_count = work.dtype.type
     for lane in range(WIDTH):  # above the first bin's lower boundary there is everything
@@ -307,12 +308,13 @@ def _hope_along(work, counts, n):
         # the bin before it; before the first one there are zeros
         below = as_count(work[counts + BELOW + a] - work[counts + BELOW + a - WIDTH])
         inside = as_count(work[counts + TOTAL_BELOW + a] - work[counts + TOTAL_BELOW + a - WIDTH])
-        low = as_count(as_count(work[M00 + a - WIDTH] + m01) + below)
-        high = as_count(as_count(work[M10 + a - WIDTH] + m11) + as_count(inside - below))
-        low = _lower(low, as_count(m00 + work[M01 + a - WIDTH]))
-        high = _lower(high, as_count(m10 + work[M11 + a - WIDTH]))
-        low = as_count(low & work[OPEN_G + a])
-        high = as_count(high & work[OPEN_G + a])
+        above = as_count(inside - below)
+        low = as_count(work[M00 + a - WIDTH] + m01)
+        high = as_count(work[M10 + a - WIDTH] + m11)
+        low = _lower(low, as_count(m00 + as_count(work[M01 + a - WIDTH] - below)))
+        high = _lower(high, as_count(m10 + as_count(work[M11 + a - WIDTH] - above)))
+        low = as_count(as_count(low + below) & work[OPEN_G + a])
+        high = as_count(as_count(high + above) & work[OPEN_G + a])
         work[LOW_F + a] = _higher(as_count(m00 + m01), low)
         work[HIGH_F + a] = _higher(as_count(m10 + m11), high)
 
@@ -324,12 +326,13 @@ def _hope_across(work, n):
     for a in range(n):
         m00, m01, m10, m11 = work[M00 + a], work[M01 + a], work[M10 + a], work[M11 + a]
         is_open = work[OPEN_F + a]
-        low = as_count(as_count(work[P00 + a] + m10) + work[NEW_BELOW + a])
-        high = as_count(as_count(work[P01 + a] + m11) + work[NEW_ABOVE + a])
-        low = _lower(low, as_count(m00 + work[P10 + a]))
-        high = _lower(high, as_count(m01 + work[P11 + a]))
-        low = _higher(as_count(low & is_open), as_count(m00 + m10))
-        high = _higher(as_count(high & is_open), as_count(m01 + m11))
+        below, above = work[NEW_BELOW + a], work[NEW_ABOVE + a]
+        low = as_count(work[P00 + a] + m10)
+        high = as_count(work[P01 + a] + m11)
+        low = _lower(low, as_count(m00 + as_count(work[P10 + a] - below)))
+        high = _lower(high, as_count(m01 + as_count(work[P11 + a] - above)))
+        low = _higher(as_count(as_count(low + below) & is_open), as_count(m00 + m10))
+        high = _higher(as_count(as_count(high + above) & is_open), as_count(m01 + m11))
         work[HOPE_LOW_G + a] = _higher(work[HOPE_LOW_G + a], low)
         work[HOPE_HIGH_G + a] = _higher(work[HOPE_HIGH_G + a], high)
         work[P00 + a] = m00
