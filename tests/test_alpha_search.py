@@ -320,6 +320,14 @@ def test_folds_may_be_masks_and_groups():
     divisions = [(groups != g, groups == g) for g in (2, 1, 0)]
     by_hand = AlphaSearchCV(CARTClassifier(4), cv=divisions).fit(X, y)
     assert grouped.best_score_ == by_hand.best_score_
+    for cv in (3, "holdout"):
+        with pytest.raises(ValueError, match="does not look at groups"):
+            AlphaSearchCV(CARTClassifier(4), cv=cv).fit(X, y, groups=groups)
+
+
+def test_integers_that_float64_would_round_are_refused_before_the_search():
+    with pytest.raises(ValueError, match="integers beyond"):
+        AlphaSearchCV(quick(CARTClassifier), cv=[]).fit([[2**60], [1], [2], [3]], [0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("cv", [[], [(np.arange(90), [])], [([], np.arange(90))]])

@@ -14,7 +14,7 @@ import naive
 from horizontree import CARTClassifier, HorizonTreeClassifier
 from horizontree.encoding import rank_samples
 from horizontree.objective import COST_SCALE, Objective
-from horizontree.search import horizon
+from horizontree.search import candidates, horizon
 from horizontree.search.candidates import (
     _first_boundaries,
     complete_roots,
@@ -30,7 +30,7 @@ from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import build_tree
 from horizontree.search.watch import Watch
 from horizontree.threads import thread_map
-from problems import class_ranges, make_data, small_data
+from problems import class_ranges, make_data, make_samples, small_data
 
 OBJECTIVES = st.builds(Objective, st.sampled_from([0, COST_SCALE // 2]), st.integers(1, 4))
 
@@ -93,6 +93,18 @@ def test_the_first_roots_are_the_cheapest_and_the_purest(n_values, least):
         for n_features in (1, 2, 6):
             expected = naive.first_boundaries(bins, binned, n_features, least)
             assert _first_boundaries(bins, binned, n_features, least) == expected
+
+
+def test_wide_data_are_screened_in_part(monkeypatch):
+    samples = make_samples(200, 40, 2, seed=1)
+    purest = narrowed(samples, replace(EFFORTS["normal"], most_features=30)).features
+    monkeypatch.setattr(candidates, "_MOST_SCREENED_FEATURES", 30)
+    few = narrowed_with_roots(samples, Objective(), EFFORTS["normal"])
+    assert len(few.features) == 25
+    assert set(few.features.tolist()) <= set(purest.tolist())
+    monkeypatch.setattr(candidates, "_MOST_SCREENED", 1)  # one row: all features are constant
+    few = narrowed_with_roots(samples, Objective(), EFFORTS["normal"])
+    assert np.array_equal(few.features, narrowed(samples, EFFORTS["normal"]).features)
 
 
 def test_features_that_say_something_only_together_are_paired():

@@ -298,4 +298,6 @@ def test_a_fit_that_is_refused_leaves_the_model_as_it_was():
     before = model.predict(X)
     with pytest.raises(ValueError, match="1 class"):
         model.fit(X, np.full(len(Y), 7))
+    with pytest.raises(ValueError, match="integers beyond"):
+        model.fit(np.full((len(Y), 9), 2**60), Y)
     assert np.array_equal(model.predict(X), before)

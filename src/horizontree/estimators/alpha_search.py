@@ -22,6 +22,7 @@ from horizontree.estimators.parameters import (
     check_integer,
     check_real,
     refuse_categories,
+    refuse_huge_integers,
     seed_of,
 )
 from horizontree.estimators.pruning import best_trees, pruning_path
@@ -156,6 +157,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         """
         estimator = self._checked_estimator()
         refuse_categories(X)
+        refuse_huge_integers(X)
         matrix, target = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(target)
         if len(np.unique(target)) < 2:
@@ -243,6 +245,11 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self, X: NDArray[Any], y: NDArray[Any], groups: ArrayLike | None
     ) -> list[tuple[Any, Any]]:
         """Divide the rows as ``cv`` says, by numbers or masks."""
+        if groups is not None and isinstance(self.cv, Integral | str):
+            raise ValueError(
+                f"cv={self.cv!r} does not look at groups; choose one that keeps them together, "
+                "such as sklearn.model_selection.GroupKFold()."
+            )
         seed = seed_of(self.random_state) % 2**32
         if isinstance(self.cv, Integral):
             check_integer("cv", self.cv, at_least=2)

@@ -152,9 +152,9 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
             )
         self._check_parameters()
         refuse_categories(X)
+        refuse_huge_integers(X)
         matrix, target = validate_data(self, X, y, dtype=_DTYPES)
         check_classification_targets(target)
-        refuse_huge_integers(X)
         return self._fit_checked(matrix, target, started)
 
     def _fit_checked(self, matrix: NDArray[Any], target: NDArray[Any], started: float) -> Self:

@@ -79,11 +79,16 @@ _EXACT = 1 << 53
 
 
 def refuse_huge_integers(X: Any) -> None:
-    """Refuse integers that float64 would round, in an array, a frame or a list."""
+    """Refuse integers that float64 would round, in an array, a column or a list of integers."""
     if hasattr(X, "columns"):
-        columns = [np.asarray(X[name]) for name in dict.fromkeys(X.columns)]
+        named = zip(X.columns, getattr(X, "dtypes", ()), strict=False)
+        integers = {name for name, dtype in named if "int" in str(dtype).lower()}
+        columns = [np.asarray(X[name]) for name in integers]
     else:
-        columns = [np.asarray(X)]
+        try:
+            columns = [np.asarray(X)]
+        except ValueError:  # rows of different lengths: others say so
+            return
     for values in columns:
         is_integer = values.dtype.kind in "iu" and values.size > 0
         if is_integer and max(int(values.max()), -int(values.min())) > _EXACT:

@@ -82,7 +82,10 @@ class Blocks:
         is_small = is_root and self._is_small(samples)
         is_whole = is_root and (node.depth < 3 or n_solves is None or is_small)
         if not is_whole:
-            samples = self._with_good_roots(samples) if is_root else narrowed(samples, self.effort)
+            if is_root:
+                samples = self._with_good_roots(samples, run)
+            else:
+                samples = narrowed(samples, self.effort)
         bound = 0
         if node.depth == 1:
             self.take(node, best_stump(samples, self.objective.min_samples_leaf))
@@ -108,9 +111,10 @@ class Blocks:
                 else:
                     self.take(node, tree_of(found, samples, self.objective))
         elif n_solves != 0:
-            few = self._with_good_roots(samples) if is_small else samples
-            if few is not samples and n_solves is not None:  # first where trees are likely
-                self._search_depth_three(node, few, n_solves, run, with_ties=False)
+            if is_small and n_solves is not None:
+                few = self._with_good_roots(samples, run)
+                if few is not samples:  # first where trees are likely
+                    self._search_depth_three(node, few, n_solves, run, with_ties=False)
             bound = self._search_depth_three(node, samples, n_solves, run, with_ties=is_small)
         if node.parent is None and samples is node.samples:
             self.bound = max(self.bound, bound)
@@ -155,10 +159,10 @@ class Blocks:
         has_few_cuts = samples.order.size <= self.effort.most_tied_cuts
         return is_narrow and has_few_cuts and self.closes(samples)
 
-    def _with_good_roots(self, samples: SampleSet) -> SampleSet:
+    def _with_good_roots(self, samples: SampleSet, run: Map) -> SampleSet:
         """Leave out features, but none that is the root of a good tree."""
         return narrowed_with_roots(
-            samples, self.objective, self.effort, stops=self.watch.should_stop, run=self.run
+            samples, self.objective, self.effort, stops=self.watch.should_stop, run=run
         )
 
     def _narrowed(self, samples: SampleSet) -> SampleSet:

@@ -39,7 +39,8 @@ from horizontree.search.splits import Split
 from horizontree.threads import Map
 
 _FIRST_STEP = 8  # bins from a root to its first neighbours
-_SCREENING_BINS = 32  # of a feature, where it is asked which features are worth pairing
+_MOST_SCREENED_FEATURES = 512  # the purest, of which it is asked which are worth pairing
+_SCREENING_BINS = 32  # of a feature there
 _MOST_SCREENED = 1 << 28  # samples times pairs of features there: a fraction of a second
 _NEVER = np.iinfo(np.int64).max  # dearer than any root
 
@@ -221,7 +222,12 @@ def narrowed_with_roots(
     if samples.n_features <= n_purest + n_roots:
         return samples
     purest = _purest(samples, n_purest)
-    few = samples.thinned(max(1, _MOST_SCREENED // len(all_pairs(samples.n_features))))
+    screened = samples
+    if samples.n_features > _MOST_SCREENED_FEATURES:
+        screened = samples.with_features(_purest(samples, _MOST_SCREENED_FEATURES))
+    few = screened.thinned(max(1, _MOST_SCREENED // len(all_pairs(screened.n_features))))
+    if few.n_features == 0:  # all of them are constant on these rows
+        return narrowed(samples, effort)
     of_few = objective.for_part(few.n_samples, samples.n_samples)
     n_bins = min(n_bins_for(few.n_samples, _SCREENING_BINS), most_in_memory(few.n_features))
     bins = cut_into_bins(few, n_bins)
