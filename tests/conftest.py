@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import numba
@@ -14,6 +15,9 @@ os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")  
 
 settings.register_profile("horizontree", deadline=None, derandomize=True, database=None)
 settings.load_profile("horizontree")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a suite in the background hears no Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
