@@ -61,12 +61,6 @@ def make_samples(
     return rank_samples(X, y, n_classes)
 
 
-def class_ranges(samples: SampleSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where each class starts and ends in the samples."""
-    last = np.cumsum(samples.class_counts)
-    return last - samples.class_counts, last
-
-
 def random_trees(
     samples: SampleSet, depth: int, n_trees: int, seed: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

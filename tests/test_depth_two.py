@@ -19,7 +19,6 @@ from horizontree.search.pair_histograms import cut_into_bins, solve_bins
 from horizontree.search.splits import build_tree
 from horizontree.threads import thread_map
 from problems import (
-    class_ranges,
     make_samples,
     planted_tree,
     small_data,
@@ -89,7 +88,7 @@ def test_screening_keeps_trees_whose_root_is_in_an_outer_bin(seed):
 def test_without_closing_the_best_tree_over_bins_is_found(n_classes):
     samples = make_samples(500, 4, n_classes, seed=n_classes)
     bins = cut_into_bins(samples, 16)
-    binned = solve_bins(bins, *class_ranges(samples), Objective())
+    binned = solve_bins(bins, *samples.class_ranges, Objective())
     found = solve_depth_two(samples, Objective(), most_bins=16, closes=False)
     assert found.cost == binned.cost > solve_depth_two(samples, Objective()).cost
     assert found.n_left == bins.left_of[binned.feature, binned.boundary]

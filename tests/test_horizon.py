@@ -30,7 +30,7 @@ from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import build_tree
 from horizontree.search.watch import Watch
 from horizontree.threads import thread_map
-from problems import class_ranges, make_data, make_samples, small_data
+from problems import make_data, make_samples, small_data
 
 OBJECTIVES = st.builds(Objective, st.sampled_from([0, COST_SCALE // 2]), st.integers(1, 4))
 
@@ -86,7 +86,7 @@ def test_the_first_roots_are_the_cheapest_and_the_purest(n_values, least):
         samples = rank_samples(X, y, 3)
         bins = cut_into_bins(samples, 2 + seed)
         objective = Objective(1, least)
-        binned = solve_bins(bins, *class_ranges(samples), objective, with_hope=False)
+        binned = solve_bins(bins, *samples.class_ranges, objective, with_hope=False)
         for f, n_bins in enumerate(bins.n_bins):  # cells that no kernel fills
             binned.costs[:, f, :, n_bins:] = np.iinfo(np.int64).min // 2
             binned.purity[f, n_bins:] = np.inf

@@ -34,7 +34,7 @@ from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import genes
 from horizontree.search.depth_two import solve_depth_two
 from horizontree.search.pair_histograms import cut_into_bins, solve_bins
-from problems import class_ranges, make_data, make_samples, random_trees
+from problems import make_data, make_samples, random_trees
 
 TENTH = genes.GENE_RANGE // 10
 OBJECTIVES = [Objective(), Objective(COST_SCALE // 3), Objective(0, 6), Objective(2**21, 4)]
@@ -353,7 +353,7 @@ def test_histograms_of_pairs_are_those_of_the_cpu(
 ):
     samples = make_samples(n_samples, n_features, n_classes, n_values=n_values)
     bins = cut_into_bins(samples, 40)
-    args = bins, *class_ranges(samples), objective
+    args = bins, *samples.class_ranges, objective
     ours = solve_bins(*args, scanner=JAXBackend().scan_pairs)
     other = solve_bins(*args)
     for name in ("cost", "feature", "boundary", "bound"):

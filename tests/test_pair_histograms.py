@@ -12,10 +12,12 @@ from horizontree.objective import COST_SCALE, Objective
 from horizontree.search._pair_kernels import WINDOW, _mass
 from horizontree.search.depth_two import solve_depth_two
 from horizontree.search.pair_histograms import all_pairs, cut_into_bins, solve_bins
-from problems import class_ranges, make_data, make_samples, small_data
+from problems import make_data, make_samples, small_data
 
 OBJECTIVES = st.builds(
-    Objective, st.sampled_from([0, COST_SCALE // 3, 3 * COST_SCALE]), st.integers(1, 5)
+    Objective,
+    st.sampled_from([0, COST_SCALE // 3, COST_SCALE, 3 * COST_SCALE]),
+    st.integers(1, 5),
 )
 MOST_BINS = st.sampled_from([2, 3, 8, 128])
 
@@ -100,7 +102,7 @@ def test_the_tables_hold_what_counting_by_hand_gives(data, most, objective):
     if samples.n_features == 0:
         return
     bins = cut_into_bins(samples, most)
-    found = solve_bins(bins, *class_ranges(samples), objective).found
+    found = solve_bins(bins, *samples.class_ranges, objective).found
     least = objective.min_samples_leaf
     for f in range(samples.n_features):
         for g in range(samples.n_features):
@@ -126,7 +128,7 @@ def test_the_tables_hold_what_counting_by_hand_gives(data, most, objective):
 def test_counts_beyond_16_bits_are_right(n_samples):
     samples = make_samples(n_samples, 2, 2, seed=3)
     bins = cut_into_bins(samples, 8)
-    found = solve_bins(bins, *class_ranges(samples), Objective()).found
+    found = solve_bins(bins, *samples.class_ranges, Objective()).found
     for f, g in ((0, 1), (1, 0), (1, 1)):
         for b in range(1, bins.n_bins[f]):
             here = bins.codes[:, f] < b
@@ -146,7 +148,7 @@ def test_a_bin_on_both_sides_of_a_cut_does_not_overflow(n_samples):
     X, y = rng.random((n_samples, 2)), (np.arange(n_samples) < 20).astype(int)
     samples = rank_samples(X, y, 2)
     bins = cut_into_bins(samples, 2)
-    found = solve_bins(bins, *class_ranges(samples), Objective()).found
+    found = solve_bins(bins, *samples.class_ranges, Objective()).found
     for f, g in ((0, 1), (1, 0), (0, 0)):
         here = bins.codes[:, f] < 1
         for side, chosen in enumerate((here, ~here)):
@@ -192,7 +194,7 @@ def test_no_tree_made_with_a_pair_is_below_the_bound_of_the_pair(data, most, spl
         return
     X, objective = X[:, samples.features], Objective(split_cost)
     bins = cut_into_bins(samples, most)
-    binned = solve_bins(bins, *class_ranges(samples), objective)
+    binned = solve_bins(bins, *samples.class_ranges, objective)
     pairs = all_pairs(samples.n_features)
     for (f, g), bound in zip(pairs, binned.bounds_of(pairs, bins, objective), strict=True):
         assert bound <= best_with_pair(X, y, f, g, objective)
@@ -204,5 +206,5 @@ def test_the_bound_of_the_bins_is_a_bound():
     samples = rank_samples(X, y, 3)
     optimum = solve_depth_two(samples, Objective()).cost
     for most in (8, 32, 128):
-        binned = solve_bins(cut_into_bins(samples, most), *class_ranges(samples), Objective())
+        binned = solve_bins(cut_into_bins(samples, most), *samples.class_ranges, Objective())
         assert binned.bound <= optimum <= binned.cost

@@ -107,7 +107,7 @@ def lay_out(samples: SampleSet, shift: int, run: Map = map) -> Blocks:
     word_end = np.cumsum(words)
     word_start = word_end - words
     n_words = int(word_end[-1])
-    padding = word_start * 64 - (np.cumsum(samples.class_counts) - samples.class_counts)
+    padding = word_start * 64 - samples.class_ranges[0]
     bit_of = np.arange(m, dtype=np.int32)
     bit_of += np.repeat(padding, samples.class_counts).astype(np.int32)
     n_blocks = -(-n_words // BLOCK_WORDS)

@@ -149,7 +149,7 @@ def lay_out(level: Sequence[SampleSet], shape: Shape) -> Layout:
         node_of[slot] = node
         class_of[slot] = np.repeat(np.arange(shape.n_classes), n_blocks)
         first_block = np.cumsum(n_blocks) - n_blocks
-        first_sample = np.cumsum(samples.class_counts) - samples.class_counts
+        first_sample = samples.class_ranges[0]
         padded = np.repeat(first_block * rows - first_sample, samples.class_counts)
         padded += np.arange(samples.n_samples)
         place = slot[padded // rows] * (shape.n_planes * rows) + padded % rows

@@ -131,7 +131,7 @@ def head(study: Study) -> list[Block]:
         if method in METHODS and METHODS[method].depths[1] < max(study.fits.depths, default=0)
     ]
     if shallow:
-        facts.append(f"Not run, because it would not end within such limits: {', '.join(shallow)}")
+        facts.append(f"Not run: {', '.join(shallow)}")
     blocks: list[Block] = [
         Heading(1, "Study of near-optimal classification trees"),
         Paragraph(

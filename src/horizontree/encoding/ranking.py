@@ -76,6 +76,12 @@ class SampleSet:
         return len(self.features)
 
     @property
+    def class_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the samples of each class start and end."""
+        last = np.cumsum(self.class_counts)
+        return last - self.class_counts, last
+
+    @property
     def n_classes(self) -> int:
         """Number of classes of the whole problem."""
         return len(self.class_counts)

@@ -83,10 +83,8 @@ def complete_roots(
     rows = _purest(samples, effort.most_features)
     n_bins = n_bins_for(samples.n_samples, effort.most_bins)
     bins = cut_into_bins(samples.with_features(rows), n_bins)
-    last = np.cumsum(samples.class_counts)
-    first = last - samples.class_counts
     binned = solve_bins(
-        bins, first, last, objective, run, with_hope=False, stops=stops, scanner=scanner
+        bins, *samples.class_ranges, objective, run, with_hope=False, stops=stops, scanner=scanner
     )
     few = samples.thinned(effort.most_rows)
     of_few = objective.for_part(few.n_samples, samples.n_samples)
@@ -231,9 +229,7 @@ def narrowed_with_roots(
     of_few = objective.for_part(few.n_samples, samples.n_samples)
     n_bins = min(n_bins_for(few.n_samples, _SCREENING_BINS), most_in_memory(few.n_features))
     bins = cut_into_bins(few, n_bins)
-    last = np.cumsum(few.class_counts)
-    first = last - few.class_counts
-    binned = solve_bins(bins, first, last, of_few, run, with_hope=False, stops=stops)
+    binned = solve_bins(bins, *few.class_ranges, of_few, run, with_hope=False, stops=stops)
     by_cost = _first_boundaries(bins, binned, few.n_features, of_few.min_samples_leaf)
     places = np.searchsorted(samples.features, few.features)  # few may lack constant ones
     roots = [int(places[f]) for f, _ in by_cost if places[f] not in purest]

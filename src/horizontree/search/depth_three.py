@@ -83,8 +83,7 @@ class _RootFeature:
         self.bins = bins
         self.feature = feature
         self._pairs = pairs
-        self._last = np.cumsum(samples.class_counts)
-        self._first = self._last - samples.class_counts
+        self._first, self._last = samples.class_ranges
         nobody = _Side(0, 0, 0, np.zeros(len(self._pairs), dtype=np.int64), is_exact=True)
         self.sides = {(0, 0): nobody, (samples.n_samples, 1): nobody}
 

@@ -92,10 +92,9 @@ def solve_depth_two(
         return best
     columns = np.arange(samples.n_features)
     pairs = all_pairs(samples.n_features)
-    last = np.cumsum(samples.class_counts)
+    first, last = samples.class_ranges
     for most in _passes(samples.n_features, most_bins, is_limited=below is not None):
         bins = cut_into_bins(samples, min(most, most_in_memory(samples.n_features)))
-        first = last - samples.class_counts
         binned = solve_bins(bins, first, last, objective, run, pairs, stops=stops, scanner=scanner)
         if binned.cost < best.cost:
             n_left = int(bins.left_of[binned.feature, binned.boundary])
