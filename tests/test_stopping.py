@@ -8,6 +8,7 @@ import sys
 import threading
 from itertools import count
 
+import numpy as np
 import pytest
 
 from horizontree import (
@@ -21,6 +22,7 @@ from horizontree import (
 )
 from horizontree.estimators import horizon
 from horizontree.search import watch
+from horizontree.search.horizon import HorizonSearch
 from horizontree.search.watch import Watch
 from problems import make_data, quick
 from test_guarantees import check_promises
@@ -31,11 +33,12 @@ ANYTIME = (*EVOLUTIONARY, HorizonTreeClassifier)
 
 @pytest.fixture
 def strike_after(monkeypatch):
-    """Let the clock jump past any limit after so many questions."""
+    """Let the clock jump past any limit after so many questions; return what counts them."""
 
-    def strike(n_questions: int) -> None:
+    def strike(n_questions: int) -> count:
         asked = count()
         monkeypatch.setattr(watch.time, "monotonic", lambda: 1e9 * (next(asked) > n_questions))
+        return asked
 
     return strike
 
@@ -72,6 +75,29 @@ def test_a_limit_that_strikes_the_horizon_search_leaves_a_valid_tree(
     assert model.lower_bound_ < model.objective_
     check_promises(model, X, y)
     assert model.objective_ <= CARTClassifier(max_depth=depth).fit(X, y).objective_
+
+
+def test_thorough_effort_that_is_stopped_early_is_not_worse_than_normal_effort(strike_after):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 300))  # wide: a proof would take very long
+    y = (X[:, 3] > 0) ^ (X[:, 50] > 0.3) ^ (rng.random(len(X)) < 0.15)
+    asked = strike_after(1_000_000)
+    normal = HorizonTreeClassifier(3, time_limit=60.0).fit(X, y)
+    strike_after(next(asked))
+    thorough = HorizonTreeClassifier(3, effort="thorough", time_limit=60.0).fit(X, y)
+    assert thorough.status_ == "time_limit"
+    assert thorough.n_errors_ <= normal.n_errors_
+
+
+def test_thorough_effort_ends_when_normal_effort_has_a_proof(monkeypatch):
+    X, y = make_data(60, 3, 2)
+    assert HorizonTreeClassifier(3).fit(X, y).status_ == "optimal"
+    searched = []
+    monkeypatch.setattr(
+        horizon, "HorizonSearch", lambda *args: searched.append(args) or HorizonSearch(*args)
+    )
+    assert HorizonTreeClassifier(3, effort="thorough").fit(X, y).status_ == "optimal"
+    assert len(searched) == 1
 
 
 @pytest.mark.parametrize("depth", [2, 5])

@@ -12,7 +12,8 @@ from horizontree.estimators.on_backend import search_on
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
 from horizontree.search.effort import EFFORTS
 from horizontree.search.gaps import with_placed_thresholds
-from horizontree.search.horizon import HorizonSearch
+from horizontree.search.horizon import EXACT_DEPTH, HorizonSearch
+from horizontree.search.repair import cost_of
 
 DEEPEST = 16
 """Candidates are completed to the full depth: each level doubles the nodes."""
@@ -124,7 +125,7 @@ class HorizonTreeClassifier(BaseTreeClassifier):
 
     def _draft(self) -> tuple[Self, int]:
         draft: Self = clone(self).set_params(effort="quick")
-        if self.effort == "quick" or self.max_depth <= 2:  # short already, or exact in any case
+        if self.effort == "quick" or self.max_depth <= EXACT_DEPTH:  # short already, or exact
             return draft, 1
         if self.max_depth == DEEPEST_HORIZON:  # a proof may take as long as the whole search
             draft.set_params(horizon=2)
@@ -154,20 +155,23 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         samples, objective = problem.samples, problem.objective
         max_depth, horizon = int(self.max_depth), self._horizon()
         efforts = [self.effort]
-        if self.effort == "thorough" and max_depth > horizon:
+        if self.effort == "thorough" and max_depth > EXACT_DEPTH:
             efforts = ["normal", "thorough"]  # a good tree soon, and one to start from
         seed = 0 if self.random_state is None else seed_of(self.random_state)
         scanner = getattr(backend, "scan_pairs", None)
-        tree, n_decided = None, 0
+        prices_all_splits = objective.preferring_small_trees()
+        tree, bound, n_decided = None, 0, 0
         for effort in efforts:
             search = HorizonSearch(
-                max_depth, horizon, objective.preferring_small_trees(), EFFORTS[effort],
+                max_depth, horizon, prices_all_splits, EFFORTS[effort],
                 problem.watch, problem.run, seed, scanner,
             )  # fmt: skip
             tree = search.search(samples, tree)
+            bound = max(bound, search.bound)
             n_decided += search.n_decided
+            if cost_of(tree, samples, prices_all_splits) == bound:  # proven already
+                break
         finished = problem.tree_of(tree)
         if not problem.watch.should_stop():
             finished = with_placed_thresholds(finished, samples.X, problem.y)
-        bound = objective.bound_from(search.bound)
-        return Found(trees=[finished], n_iter=n_decided, bound=bound)
+        return Found(trees=[finished], n_iter=n_decided, bound=objective.bound_from(bound))

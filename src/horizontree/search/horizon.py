@@ -40,7 +40,7 @@ from horizontree.search.watch import Watch
 from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
-_EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
+EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
 _MOST_PASSES = 20  # of repair over a whole tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
@@ -102,7 +102,7 @@ class HorizonSearch:
 
         The result is not dearer than that tree.
         """
-        if self.max_depth <= _EXACT_DEPTH:
+        if self.max_depth <= EXACT_DEPTH:
             leaf = self.objective.leaf_cost(samples.class_counts)
             root = Node(samples, self.max_depth, None, leaf)
             self.n_decided = 1
