@@ -45,6 +45,11 @@ class Effort:
         What a trial of repair may solve in a block that was searched before; 0 for no trial.
     n_perturbations : int
         Subtrees of the finished tree that are torn down and built anew.
+    shallow_depths : tuple of int
+        Depths that are searched, too, where the tree that was found has no more splits than one
+        of that depth can have.
+    n_shallow_solves : int
+        What the search over depth three solves there.
     """
 
     n_features_tried: int
@@ -61,6 +66,8 @@ class Effort:
     slack: float
     n_longer_solves: int
     n_perturbations: int
+    shallow_depths: tuple[int, ...]
+    n_shallow_solves: int
 
 
 EFFORTS = {
@@ -79,6 +86,8 @@ EFFORTS = {
         slack=1.0,
         n_longer_solves=0,
         n_perturbations=0,
+        shallow_depths=(),
+        n_shallow_solves=0,
     ),
     "normal": Effort(
         n_features_tried=6,
@@ -95,6 +104,8 @@ EFFORTS = {
         slack=1.0,
         n_longer_solves=0,
         n_perturbations=0,
+        shallow_depths=(3, 4),
+        n_shallow_solves=200,
     ),
     "thorough": Effort(
         n_features_tried=20,
@@ -111,5 +122,7 @@ EFFORTS = {
         slack=1.1,
         n_longer_solves=2_000,
         n_perturbations=60,
+        shallow_depths=(),  # it starts from a tree of normal effort
+        n_shallow_solves=0,
     ),
 }

@@ -19,6 +19,7 @@ Everything is counted in work, never in seconds, and nothing depends on the numb
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -35,8 +36,8 @@ from horizontree.search.effort import Effort
 from horizontree.search.growing_tree import Node, root_of, tree_of_trial, without_idle_splits
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
-from horizontree.search.splits import Split
-from horizontree.search.watch import Watch
+from horizontree.search.splits import Split, splits_of
+from horizontree.search.watch import QuietWatch, Watch
 from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
@@ -102,6 +103,34 @@ class HorizonSearch:
 
         The result is not dearer than that tree.
         """
+        tree = self._search(samples, start)
+        if samples.n_samples > self.effort.most_rows:
+            return tree
+        for depth in self.effort.shallow_depths:
+            n_splits = sum(1 for _ in splits_of(tree))
+            if depth < self.max_depth and n_splits < 2**depth:
+                tree = self._or_less_deep(tree, samples, depth)
+        return tree
+
+    def _or_less_deep(self, tree: Split | None, samples: SampleSet, depth: int) -> Split | None:
+        """Return a tree of fewer levels if it is cheaper: its blocks lie where a small tree ends.
+
+        Deep trees have theirs where the levels end, which a small tree does not reach.
+        """
+        cost = cost_of(tree, samples, self.objective)
+        if cost == self.bound or self.watch.should_stop():
+            return tree
+        effort = replace(self.effort, n_solves=self.effort.n_shallow_solves)
+        search = HorizonSearch(
+            depth, self.horizon, self.objective, effort, QuietWatch(self.watch), self.run,
+            self.seed, self.scanner,
+        )  # fmt: skip
+        other = search._search(samples)
+        self.n_decided += search.n_decided
+        return other if cost_of(other, samples, self.objective) < cost else tree
+
+    def _search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
+        """Search for the best tree of the full depth."""
         if self.max_depth <= EXACT_DEPTH:
             leaf = self.objective.leaf_cost(samples.class_counts)
             root = Node(samples, self.max_depth, None, leaf)

@@ -109,3 +109,21 @@ class Watch:
             signal.signal(signal.SIGINT, previous)
         if self._is_interrupted and not self._was_asked:
             signal.raise_signal(signal.SIGINT)
+
+
+class QuietWatch(Watch):
+    """Watches over a part of a search: it stops with the whole, and tells nothing.
+
+    Parameters
+    ----------
+    whole : Watch
+        Watches over the whole search.
+    """
+
+    def __init__(self, whole: Watch) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def should_stop(self) -> bool:
+        """Return whether the whole search is to end."""
+        return self._whole.should_stop()
