@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
 
 import naive
 from horizontree import CARTClassifier, HorizonTreeClassifier
@@ -27,7 +27,7 @@ from horizontree.search.horizon import HorizonSearch
 from horizontree.search.pair_histograms import cut_into_bins, solve_bins
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
-from horizontree.search.splits import build_tree
+from horizontree.search.splits import build_tree, splits_of
 from horizontree.search.watch import Watch
 from horizontree.threads import thread_map
 from problems import make_data, make_samples, small_data
@@ -293,6 +293,45 @@ def test_more_levels_never_cost_more_on_proven_depths():
         HorizonTreeClassifier(depth, effort="thorough").fit(X, y).objective_ for depth in (1, 2, 3)
     ]
     assert costs == sorted(costs, reverse=True)
+
+
+@pytest.mark.parametrize("effort", ["normal", "thorough"])
+def test_a_deeper_limit_does_not_make_a_priced_tree_dearer(effort):
+    X, y = load_wine(return_X_y=True)
+    costs = [
+        HorizonTreeClassifier(depth, ccp_alpha=1 / len(y), effort=effort).fit(X, y).objective_
+        for depth in (3, 4, 5, 8)
+    ]
+    assert costs == [5.0] * 4  # 6.0 where only the whole depth is searched
+
+
+@given(small_data(max_samples=30), st.integers(4, 6), OBJECTIVES)
+@settings(max_examples=30)
+def test_a_tree_with_few_splits_is_not_dearer_than_one_of_three_levels(data, depth, objective):
+    X, y = data
+    samples = rank_samples(X, y, int(y.max()) + 1)
+    objective = objective.preferring_small_trees()
+    tree = search_for(objective, depth=depth).search(samples)
+    other = search_for(objective, depth=3, effort="thorough").search(samples)
+    if len(list(splits_of(tree))) < 2**3:
+        assert cost_of(tree, samples, objective) <= cost_of(other, samples, objective)
+
+
+def test_fewer_levels_are_not_searched_where_a_tree_is_large_or_rows_are_many(monkeypatch):
+    X, y = make_data(300, 4, 3, seed=8)
+    samples = rank_samples(X, y, 3)
+    depths = []
+    monkeypatch.setattr(
+        HorizonSearch, "_or_less_deep", lambda _, tree, samples, depth: depths.append(depth) or tree
+    )
+    assert len(list(splits_of(search_for(depth=8).search(samples)))) >= 2**4
+    dear = Objective(split_cost=40 * COST_SCALE)
+    search_for(dear, depth=8, most_rows=len(y) - 1).search(samples)
+    assert depths == []
+    search_for(dear, depth=8).search(samples)
+    assert depths == [3, 4]
+    search_for(dear, depth=4).search(samples)
+    assert depths == [3, 4, 3]
 
 
 def test_no_neighbours_are_completed_when_the_time_is_up():

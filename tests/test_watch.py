@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from horizontree.search import watch
-from horizontree.search.watch import Watch
+from horizontree.search.watch import QuietWatch, Watch
 
 
 @pytest.fixture
@@ -149,3 +149,20 @@ def test_progress_is_passed_on():
     Watch(reporter=Reporter()).report("moving horizon", 1, 3)
     assert told == [("moving horizon", 1, 3, None, None)]
     Watch().report("moving horizon", 1, 3)
+
+
+def test_a_part_of_a_search_stops_with_the_whole_and_tells_nothing(clock):
+    class Reporter:
+        def update(self, what, *_):
+            told.append(what)
+
+    told: list[str] = []
+    whole = Watch(time_limit=2.0, reporter=Reporter())
+    part = QuietWatch(whole)
+    whole.report("nodes", 1, 2)
+    part.report("nodes of a part", 1, 2)
+    assert not part.should_stop()  # the whole is told that it is still alive
+    assert told == ["nodes", "nodes"]
+    clock[0] += 2
+    assert part.should_stop()
+    assert whole.status == "time_limit"
