@@ -11,8 +11,10 @@ Nodes with as many levels left as the horizon has, three or two, are the *blocks
 ends in: three levels are searched with bounds, two exactly. Repair then goes to the nodes with the
 most errors below them, and tries the next of their candidates, or a longer search of a block.
 With effort left, parts of the finished tree are built anew from random splits. In the end ties in
-the last two levels, and of small trees of depth three in all of them, are settled. A tree with so few
-splits that three or four levels would hold them ends above its blocks; so these are searched, too.
+the last two levels, and of small trees of depth three in all of them, are settled.
+
+A tree of few splits ends above the blocks of a deep one. Where three or four levels could hold as
+many splits as were found, so many levels are searched, too.
 
 Everything is counted in work, never in seconds, and nothing depends on the number of threads.
 """
