@@ -62,7 +62,7 @@ STUDY := $(BIN)/horizontree bench study --results docs/results/study.csv --jobs 
 
 study: $(VENV)/made-for-development  ## the paper's study and its report; hours, resumable
 	$(STUDY) --splits 10 --methods deoct mh-deoct
-	$(STUDY) --splits 40 --depths 2 3 --methods deoct mh-deoct
+	$(STUDY) --splits 90 --depths 2 3 --methods cart-sklearn cart deoct mh-deoct horizon
 	$(STUDY) --splits 40 --methods cart-sklearn cart horizon cart-tuned horizon-tuned
 	$(STUDY) --splits 3 --methods mh-deoct-long ls-oct quant-bnb rs-oct gosdt-guesses contree streed \
 	  mh-deoct-tuned \

@@ -22,12 +22,13 @@ from horizontree.search.candidates import (
     narrowed,
     narrowed_with_roots,
 )
+from horizontree.search.cart import grow_cart
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
 from horizontree.search.pair_histograms import cut_into_bins, solve_bins
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
-from horizontree.search.splits import build_tree, splits_of
+from horizontree.search.splits import build_tree
 from horizontree.search.watch import Watch
 from horizontree.threads import thread_map
 from problems import make_data, make_samples, small_data
@@ -295,36 +296,36 @@ def test_more_levels_never_cost_more_on_proven_depths():
     assert costs == sorted(costs, reverse=True)
 
 
-@pytest.mark.parametrize("effort", ["normal", "thorough"])
-def test_a_deeper_limit_does_not_make_a_priced_tree_dearer(effort):
+def test_a_deeper_limit_does_not_make_a_priced_tree_dearer():
     X, y = load_wine(return_X_y=True)
     costs = [
-        HorizonTreeClassifier(depth, ccp_alpha=1 / len(y), effort=effort).fit(X, y).objective_
+        HorizonTreeClassifier(depth, ccp_alpha=1 / len(y)).fit(X, y).objective_
         for depth in (3, 4, 5, 8)
     ]
     assert costs == [5.0] * 4  # 6.0 where only the whole depth is searched
 
 
-@given(small_data(max_samples=30), st.integers(4, 6), OBJECTIVES)
-@settings(max_examples=30)
-def test_a_tree_with_few_splits_is_not_dearer_than_one_of_three_levels(data, depth, objective):
-    X, y = data
-    samples = rank_samples(X, y, int(y.max()) + 1)
-    objective = objective.preferring_small_trees()
-    tree = search_for(objective, depth=depth).search(samples)
-    other = search_for(objective, depth=3, effort="thorough").search(samples)
-    if len(list(splits_of(tree))) < 2**3:
-        assert cost_of(tree, samples, objective) <= cost_of(other, samples, objective)
+def test_fewer_levels_say_nothing_about_the_bound():
+    X, y = load_wine(return_X_y=True)
+    samples = rank_samples(X, y, 3)
+    searches = [
+        search_for(Objective(split_cost=COST_SCALE), depth=5, shallow_depths=depths)
+        for depths in ((), (3, 4))
+    ]
+    costs = [cost_of(each.search(samples), samples, each.objective) for each in searches]
+    assert costs[1] < costs[0]
+    assert searches[0].bound == searches[1].bound
 
 
-def test_fewer_levels_are_not_searched_where_a_tree_is_large_or_rows_are_many(monkeypatch):
+def test_fewer_levels_are_searched_where_the_finished_tree_is_small_and_rows_are_few(monkeypatch):
     X, y = make_data(300, 4, 3, seed=8)
     samples = rank_samples(X, y, 3)
     depths = []
     monkeypatch.setattr(
-        HorizonSearch, "_or_less_deep", lambda _, tree, samples, depth: depths.append(depth) or tree
+        HorizonSearch, "_or_shallow", lambda _, tree, samples, depth: depths.append(depth) or tree
     )
-    assert len(list(splits_of(search_for(depth=8).search(samples)))) >= 2**4
+    large = search_for(depth=8)
+    assert large._n_splits(large.search(samples), samples) >= 2**4
     dear = Objective(split_cost=40 * COST_SCALE)
     search_for(dear, depth=8, most_rows=len(y) - 1).search(samples)
     assert depths == []
@@ -332,6 +333,16 @@ def test_fewer_levels_are_not_searched_where_a_tree_is_large_or_rows_are_many(mo
     assert depths == [3, 4]
     search_for(dear, depth=4).search(samples)
     assert depths == [3, 4, 3]
+
+
+def test_splits_that_are_pruned_do_not_make_a_tree_large():
+    X, y = make_data(60, 3)
+    samples = rank_samples(X, y, 2)
+    tree = CARTClassifier(max_depth=6).fit(X, y).tree_
+    dear = Objective(split_cost=60 * COST_SCALE)
+    nested = grow_cart(samples, max_depth=6)
+    assert search_for()._n_splits(nested, samples) == tree.n_splits > 7
+    assert search_for(dear)._n_splits(nested, samples) == 0
 
 
 def test_no_neighbours_are_completed_when_the_time_is_up():

@@ -10,6 +10,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 from horizontree import (
     CARTClassifier,
@@ -22,6 +23,7 @@ from horizontree import (
 )
 from horizontree.estimators import horizon
 from horizontree.search import watch
+from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
 from horizontree.search.watch import Watch
 from problems import make_data, quick
@@ -97,7 +99,20 @@ def test_thorough_effort_ends_when_normal_effort_has_a_proof(monkeypatch):
         horizon, "HorizonSearch", lambda *args: searched.append(args) or HorizonSearch(*args)
     )
     assert HorizonTreeClassifier(3, effort="thorough").fit(X, y).status_ == "optimal"
-    assert len(searched) == 1
+    assert [effort for *_, effort, _, _, _, _ in searched] == [EFFORTS["normal"]]
+
+
+def test_a_limit_also_stops_the_search_over_fewer_levels(strike_after):
+    X, y = load_wine(return_X_y=True)
+    options = {"ccp_alpha": 1 / len(y), "time_limit": 60.0}
+    asked = strike_after(1_000_000)
+    HorizonTreeClassifier(8, **options).fit(X, y)
+    n_questions = next(asked)
+    asked = strike_after(n_questions - 200)  # while four levels are searched
+    stopped = HorizonTreeClassifier(8, **options).fit(X, y)
+    assert stopped.status_ == "time_limit"
+    assert next(asked) < n_questions
+    check_promises(stopped, X, y)
 
 
 @pytest.mark.parametrize("depth", [2, 5])

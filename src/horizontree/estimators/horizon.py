@@ -159,17 +159,18 @@ class HorizonTreeClassifier(BaseTreeClassifier):
             efforts = ["normal", "thorough"]  # a good tree soon, and one to start from
         seed = 0 if self.random_state is None else seed_of(self.random_state)
         scanner = getattr(backend, "scan_pairs", None)
-        prices_all_splits = objective.preferring_small_trees()
+        small_first = objective.preferring_small_trees()
         tree, bound, n_decided = None, 0, 0
         for effort in efforts:
             search = HorizonSearch(
-                max_depth, horizon, prices_all_splits, EFFORTS[effort],
+                max_depth, horizon, small_first, EFFORTS[effort],
                 problem.watch, problem.run, seed, scanner,
             )  # fmt: skip
-            tree = search.search(samples, tree)
-            bound = max(bound, search.bound)
+            tree = search.search(samples, tree, bound)
+            bound = search.bound
             n_decided += search.n_decided
-            if cost_of(tree, samples, prices_all_splits) == bound:  # proven already
+            is_proven = cost_of(tree, samples, small_first) == bound  # that it is small, too
+            if is_proven or problem.watch.should_stop():
                 break
         finished = problem.tree_of(tree)
         if not problem.watch.should_stop():

@@ -47,7 +47,7 @@ class Effort:
         Subtrees of the finished tree that are torn down and built anew.
     shallow_depths : tuple of int
         Depths that are searched, too, where the tree that was found has no more splits than one
-        of that depth can have.
+        of that depth can have, on at most ``most_rows`` rows.
     n_shallow_solves : int
         What the search over depth three solves there.
     """

@@ -39,7 +39,7 @@ from horizontree.search.effort import Effort
 from horizontree.search.growing_tree import Node, root_of, tree_of_trial, without_idle_splits
 from horizontree.search.perturbation import Perturbation
 from horizontree.search.repair import cost_of, repair
-from horizontree.search.splits import Split, splits_of
+from horizontree.search.splits import Split, build_tree
 from horizontree.search.watch import QuietWatch, Watch
 from horizontree.threads import Map
 
@@ -101,21 +101,27 @@ class HorizonSearch:
         """No tree is cheaper."""
         return self.blocks.bound
 
-    def search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
+    def search(
+        self, samples: SampleSet, start: Split | None = None, bound: int = 0
+    ) -> Split | None:
         """Search for the best tree over all samples, from a tree to start with if there is one.
 
-        The result is not dearer than that tree.
+        The result is not dearer than that tree. No tree is known to cost less than ``bound``.
         """
-        tree = self._search(samples, start)
+        tree = self._search(samples, start, bound)
         if samples.n_samples > self.effort.most_rows:
             return tree
         for depth in self.effort.shallow_depths:
-            n_splits = sum(1 for _ in splits_of(tree))
-            if depth < self.max_depth and n_splits < 2**depth:
-                tree = self._or_less_deep(tree, samples, depth)
+            if depth < self.max_depth and self._n_splits(tree, samples) < 2**depth:
+                tree = self._or_shallow(tree, samples, depth)
         return tree
 
-    def _or_less_deep(self, tree: Split | None, samples: SampleSet, depth: int) -> Split | None:
+    def _n_splits(self, tree: Split | None, samples: SampleSet) -> int:
+        """Return how many splits a tree has when it is finished."""
+        X, y = samples.X[samples.rows], samples.labels
+        return build_tree(tree, X, y, samples.n_classes, self.objective).n_splits
+
+    def _or_shallow(self, tree: Split | None, samples: SampleSet, depth: int) -> Split | None:
         """Return a tree of fewer levels if it is cheaper: its blocks lie where a small tree ends.
 
         Deep trees have theirs where the levels end, which a small tree does not reach.
@@ -123,16 +129,18 @@ class HorizonSearch:
         cost = cost_of(tree, samples, self.objective)
         if cost == self.bound or self.watch.should_stop():
             return tree
-        effort = replace(self.effort, n_solves=self.effort.n_shallow_solves)
+        effort = replace(self.effort, n_solves=self.effort.n_shallow_solves, shallow_depths=())
         search = HorizonSearch(
             depth, self.horizon, self.objective, effort, QuietWatch(self.watch), self.run,
             self.seed, self.scanner,
         )  # fmt: skip
-        other = search._search(samples)
+        shallow = search.search(samples)
         self.n_decided += search.n_decided
-        return other if cost_of(other, samples, self.objective) < cost else tree
+        shallow_cost = cost_of(shallow, samples, self.objective)
+        self._report(f"{depth} levels", 1, 1, min(cost, shallow_cost))
+        return shallow if shallow_cost < cost else tree
 
-    def _search(self, samples: SampleSet, start: Split | None = None) -> Split | None:
+    def _search(self, samples: SampleSet, start: Split | None, bound: int) -> Split | None:
         """Search for the best tree of the full depth."""
         if self.max_depth <= EXACT_DEPTH:
             leaf = self.objective.leaf_cost(samples.class_counts)
@@ -153,7 +161,7 @@ class HorizonSearch:
         cost = min(costs)
         root = Node(samples, self.max_depth, starts[costs.index(cost)], cost)
         self._cost = cost
-        self.blocks.bound = unavoidable_cost(samples, self.objective)
+        self.blocks.bound = max(bound, unavoidable_cost(samples, self.objective))
         self._report("nodes, depth 0", 0, 1, cost)
         self._grow(root, self.run)
         if root.cost == self.bound:

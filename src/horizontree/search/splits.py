@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,14 +26,6 @@ class Split:
     cut: float
     left: Split | None = None
     right: Split | None = None
-
-
-def splits_of(tree: Split | None) -> Iterator[Split]:
-    """Yield all splits of a tree, the root first."""
-    if tree is not None:
-        yield tree
-        yield from splits_of(tree.left)
-        yield from splits_of(tree.right)
 
 
 def build_tree(

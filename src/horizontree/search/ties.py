@@ -7,7 +7,7 @@ one of those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from horizontree.search.candidates import Root
 from horizontree.search.cart import best_stump, split_at
 from horizontree.search.growing_tree import root_of, root_split
 from horizontree.search.repair import cost_of
-from horizontree.search.splits import Split, splits_of
+from horizontree.search.splits import Split
 
 MOST_CUTS = 1 << 23
 """Samples times features, beyond which ties are rare and the table of cuts would be large."""
@@ -143,9 +143,17 @@ class Settling:
         self, tree: Split, samples: SampleSet, purity: NDArray[np.float64]
     ) -> tuple[int, int, float]:
         """Return what trees are compared by: cost, then splits, then purity (equal: the first)."""
-        splits = list(splits_of(tree))
+        splits = list(_splits_of(tree))
         cost = cost_of(tree, samples, self.objective)
         return cost, len(splits), -sum(_purity_of(split, samples, purity) for split in splits)
+
+
+def _splits_of(tree: Split | None) -> Iterator[Split]:
+    """Yield all splits of a tree, the root first."""
+    if tree is not None:
+        yield tree
+        yield from _splits_of(tree.left)
+        yield from _splits_of(tree.right)
 
 
 def _height_of(tree: Split | None) -> int:

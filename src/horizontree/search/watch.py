@@ -114,6 +114,8 @@ class Watch:
 class QuietWatch(Watch):
     """Watches over a part of a search: it stops with the whole, and tells nothing.
 
+    Whether a limit has struck, and what it was, only the watch over the whole knows.
+
     Parameters
     ----------
     whole : Watch
