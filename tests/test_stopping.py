@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -21,10 +22,13 @@ from horizontree import (
     QuantBnBClassifier,
     RSOCTClassifier,
 )
+from horizontree.encoding import rank_samples
 from horizontree.estimators import horizon
+from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import watch
 from horizontree.search.effort import EFFORTS
 from horizontree.search.horizon import HorizonSearch
+from horizontree.search.repair import cost_of
 from horizontree.search.watch import Watch
 from problems import make_data, quick
 from test_guarantees import check_promises
@@ -102,17 +106,24 @@ def test_thorough_effort_ends_when_normal_effort_has_a_proof(monkeypatch):
     assert [effort for *_, effort, _, _, _, _ in searched] == [EFFORTS["normal"]]
 
 
-def test_a_limit_also_stops_the_search_over_fewer_levels(strike_after):
+def test_a_limit_also_stops_the_search_over_fewer_levels():
     X, y = load_wine(return_X_y=True)
-    options = {"ccp_alpha": 1 / len(y), "time_limit": 60.0}
-    asked = strike_after(1_000_000)
-    HorizonTreeClassifier(8, **options).fit(X, y)
-    n_questions = next(asked)
-    asked = strike_after(n_questions - 200)  # while four levels are searched
-    stopped = HorizonTreeClassifier(8, **options).fit(X, y)
-    assert stopped.status_ == "time_limit"
-    assert next(asked) < n_questions
-    check_promises(stopped, X, y)
+    samples, price = rank_samples(X, y, 3), Objective(split_cost=COST_SCALE)
+
+    def search_with(watch):
+        return HorizonSearch(8, 3, price, replace(EFFORTS["normal"], shallow_depths=()), watch)
+
+    class StopsSoon(Watch):
+        def should_stop(self):
+            return next(self.asked) > 0
+
+    tree = search_with(Watch()).search(samples)
+    cheaper = search_with(Watch())._or_shallow(tree, samples, 3)
+    assert cost_of(cheaper, samples, price) < cost_of(tree, samples, price)
+    soon = StopsSoon()
+    soon.asked = count()
+    assert search_with(soon)._or_shallow(tree, samples, 3) is tree
+    assert next(soon.asked) < 20
 
 
 @pytest.mark.parametrize("depth", [2, 5])
