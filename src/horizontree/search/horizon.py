@@ -106,7 +106,8 @@ class HorizonSearch:
     ) -> Split | None:
         """Search for the best tree over all samples, from a tree to start with if there is one.
 
-        The result is not dearer than that tree. No tree is known to cost less than ``bound``.
+        The result is not dearer than that tree. ``bound`` is what no tree costs less than, as far
+        as is known.
         """
         tree = self._search(samples, start, bound)
         if samples.n_samples > self.effort.most_rows:
