@@ -53,6 +53,15 @@ def test_depth_two_equals_brute_force(data, objective):
         assert cost_of(solved.root, samples, objective) == optimum
 
 
+@pytest.mark.parametrize("most", [1, 10, 2500])
+def test_no_more_boxes_are_divided_than_asked_for(most):
+    X, y = make_data(200, 4, 2, seed=3)
+    samples = rank_samples(X, y, 2)
+    solved = reduced_space.solve(samples, 3, Objective(), 0, most_boxes=most)
+    assert solved.n_boxes == most
+    assert solved.bound < solved.cost
+
+
 @pytest.fixture
 def from_nothing(monkeypatch):
     """Begin with a leaf: local search often finds the optimum, and hides a wrong bound."""

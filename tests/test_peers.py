@@ -20,11 +20,16 @@ from horizontree import (
     IAIOCTClassifier,
     MDLPBinarizer,
     STreeDClassifier,
+    ThresholdGuessBinarizer,
     load_model,
     save_model,
 )
-from horizontree.estimators.peers import FailedPackageError, gosdt_program
-from horizontree.estimators.peers.common import quiet
+from horizontree.encoding import rank_samples
+from horizontree.estimators.base import Problem
+from horizontree.estimators.peers import FailedPackageError, common, gosdt_program
+from horizontree.estimators.peers.common import Questions, quiet
+from horizontree.objective import Objective
+from horizontree.search.watch import Watch
 from problems import make_data
 
 PEERS = {
@@ -189,6 +194,21 @@ def test_a_limit_that_is_not_reached_changes_nothing(kind):
     limited = kind(2, time_limit=60, random_state=0).fit(X, y)
     assert limited.tree_ == kind(2, random_state=0).fit(X, y).tree_
     assert limited.status_ == "completed"
+
+
+@pytest.mark.parametrize("kind", ["guesses", "mdlp"])
+def test_with_a_limit_the_questions_of_many_rows_are_chosen_on_some(kind, monkeypatch):
+    X, y = make_data(900, 3, 2, seed=4)
+    binarizer = ThresholdGuessBinarizer(random_state=0) if kind == "guesses" else MDLPBinarizer()
+
+    def n_questions(limit):
+        problem = Problem(rank_samples(X, y, 2), y, Objective(), Watch(limit), map, 1)
+        return Questions(problem, kind, 0).answers.shape[1]
+
+    monkeypatch.setattr(common, "_MOST_ROWS", 300)
+    some, every = (len(binarizer.fit(X[::k], y[::k]).features_) for k in (3, 1))
+    assert some != every
+    assert (n_questions(60), n_questions(None)) == (some, every)
 
 
 def test_gosdt_is_stopped_when_it_does_not_stop(monkeypatch, tmp_path):

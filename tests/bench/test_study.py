@@ -428,4 +428,13 @@ def test_a_forecast_prefers_the_same_data_set_and_else_scales_by_work():
     assert forecast.seconds(FitKey("cart", "b", 0, 3)) == pytest.approx(40.0)
     left = [FitKey("cart", "a", 1, 2), FitKey("cart", "b", 0, 3)]
     assert forecast.seconds_left(left, jobs=2) == pytest.approx(22.0)
+
+
+def test_a_method_that_only_fails_takes_no_time_in_a_forecast():
+    forecast = Forecast(lambda key: 1.0)
+    forecast.learn(made_up("cart", "a", 0, 2, seconds=4.0))
+    forecast.learn(made_up("iai-oct", "a", 0, 2, seconds=math.nan, status="failed"))
+    left = [FitKey("cart", "a", 1, 2), FitKey("iai-oct", "b", 0, 3)]
+    assert forecast.seconds_left(left, jobs=1) == 4.0
+    assert forecast.seconds_left([*left, FitKey("horizon", "a", 0, 2)], jobs=1) is None
     assert duration(59.6) == "0:01:00"

@@ -145,6 +145,20 @@ def test_the_table_ends_with_one_sentence_of_advice(noisy, capsys):
     assert lines[-1].count(".") == 1
 
 
+def test_a_time_limit_is_for_the_methods_that_need_one(noisy, capsys):
+    asked = ("compare", noisy, "--target", "y", "--methods", "cart", "rs-oct", "--folds", "2")
+    assert main([*asked, "--depth", "3", "--time-limit", "0.2"]) == 0
+    out, said = capsys.readouterr()
+    assert "rs-oct: the time limit ended 2 of 2 fits" in out
+    assert "cart: the time limit" not in out
+    assert "cart: 2 folds ..." in said
+    assert "rs-oct: 2 folds, at most 0.2 s each ..." in said
+    assert main([*asked, "--depth", "1"]) == 0
+    out, said = capsys.readouterr()
+    assert "time limit" not in out
+    assert "rs-oct: 2 folds, at most 60 s each ..." in said  # it might search without end
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

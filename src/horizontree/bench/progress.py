@@ -18,19 +18,24 @@ class Forecast:
     """Expected seconds of a fit, learnt from the fits that are done.
 
     Another split of the same data set, depth and method tells best. Before there is one, the
-    method's pace counts: its seconds for each unit of work so far.
+    method's pace counts: its seconds for each unit of work so far. One that has only failed takes
+    no time.
     """
 
     def __init__(self, work_of: Callable[[FitKey], float], results: Iterable[FitResult] = ()):
         self._work_of = work_of
         self._seconds: dict[tuple[str, str, int], list[float]] = defaultdict(list)
         self._pace: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self._failing: set[str] = set()
         for result in results:
             self.learn(result)
 
     def learn(self, result: FitResult) -> None:
-        """Take a finished fit into account."""
+        """Take a finished fit into account, or one that failed."""
         key = result.key
+        if not result.is_done:
+            self._failing.add(key.method)
+            return
         self._seconds[key.method, key.dataset, key.depth].append(result.seconds)
         pace = self._pace[key.method]
         pace[0] += result.seconds
@@ -44,7 +49,7 @@ class Forecast:
         if key.method in self._pace:
             seconds, work = self._pace[key.method]
             return seconds / work * self._work_of(key)
-        return None
+        return 0.0 if key.method in self._failing else None  # it will fail again, at once
 
     def seconds_left(self, keys: Iterable[FitKey], jobs: int) -> float | None:
         """Return the expected time for all of ``keys`` on ``jobs`` workers."""

@@ -255,9 +255,8 @@ def run_fits(
                     f"{sizes[result.dataset]}; name another file with --results"
                 )
             writer.append(result)
-            if result.is_done:
-                forecast.learn(result)
-            else:
+            forecast.learn(result)
+            if not result.is_done:
                 n_failed += 1
                 progress.note(f"failed: {' '.join(map(str, result.key))}: {result.note}")
             progress.advance(1, lambda: forecast.seconds_left(left, jobs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from horizontree.bench.methods import limit_of
 from horizontree.cli.console import CommandError, note, say, say_json, table
 from horizontree.cli.devices import keep_programs
 from horizontree.cli.training import (
@@ -25,6 +27,9 @@ from horizontree.cli.training import (
 )
 from horizontree.model_file import METHODS
 
+USUAL_LIMIT = 60.0
+"""Seconds of a fit that might search without end, unless --time-limit says otherwise."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -34,6 +39,7 @@ class Standing:
     train: list[float]
     leaves: list[int]
     seconds: list[float]
+    status: list[str]
 
     @property
     def mean(self) -> float:
@@ -54,6 +60,8 @@ def run(arguments: argparse.Namespace) -> None:
     _check_constraints(arguments, methods)
     estimators = {name: make_estimator(arguments, name).set_params(verbose=0) for name in methods}
     for name, estimator in estimators.items():
+        _limit(estimator, name)
+    for name, estimator in estimators.items():
         try:
             check_options(estimator)
         except CommandError as error:
@@ -66,26 +74,48 @@ def run(arguments: argparse.Namespace) -> None:
     standings = {}
     for name, estimator in estimators.items():
         if not is_quiet(arguments):
-            note(f"{name}: {arguments.folds} folds ...")
+            note(f"{name}: {arguments.folds} folds{_limit_text(estimator)} ...")
         standings[name] = _standing(estimator, samples, folds)
     advice = _advice(standings)
     if arguments.json:
         say_json(_summary(arguments, samples, standings, advice))
     else:
         head = f"{described(arguments, samples)}, trees of depth {arguments.depth}"
-        shown = [head, "", _table(standings), "", advice]
+        shown = [head, "", _table(standings), "", *_stopped(standings), advice]
         say("\n".join(shown))
 
 
 def _check_constraints(arguments: argparse.Namespace, methods: list[str]) -> None:
     """Refuse a constraint that some method cannot keep: its trees would not compare."""
-    for option in ("min_samples_leaf", "ccp_alpha", "time_limit"):
+    for option in ("min_samples_leaf", "ccp_alpha"):
         lacking = [name for name in methods if option not in METHODS[name]().get_params(deep=False)]
         if getattr(arguments, option) is not None and lacking:
             raise CommandError(
                 f"--{option.replace('_', '-')} does not apply to {', '.join(lacking)}; leave out "
                 "the option or the method"
             )
+
+
+def _limit(estimator: Any, name: str) -> None:
+    """Give a method that might search without end a limit, unless it has one."""
+    limit = estimator.get_params(deep=False).get("time_limit")
+    if limit is None and not math.isinf(limit_of(name, USUAL_LIMIT)):
+        estimator.set_params(time_limit=USUAL_LIMIT)
+
+
+def _limit_text(estimator: Any) -> str:
+    limit = estimator.get_params(deep=False).get("time_limit")
+    return "" if limit is None else f", at most {limit:g} s each"
+
+
+def _stopped(standings: dict[str, Standing]) -> list[str]:
+    """Say which methods a limit stopped."""
+    lines = []
+    for name, standing in standings.items():
+        n_stopped = standing.status.count("time_limit")
+        if n_stopped > 0:
+            lines.append(f"{name}: the time limit ended {n_stopped} of {len(standing.status)} fits")
+    return [*lines, ""] if lines else []
 
 
 def _warm_up(estimator: Any) -> None:
@@ -112,7 +142,7 @@ def _folds(samples: Samples, n_folds: int, seed: int) -> list[tuple[Any, Any]]:
 
 def _standing(estimator: Any, samples: Samples, folds: list[tuple[Any, Any]]) -> Standing:
     labels = samples.labels.to_array()
-    standing = Standing([], [], [], [])
+    standing = Standing([], [], [], [], [])
     for train, test in folds:
         started = time.perf_counter()
         fit_rows(estimator, samples.matrix[train], labels[train])
@@ -122,6 +152,7 @@ def _standing(estimator: Any, samples: Samples, folds: list[tuple[Any, Any]]) ->
         standing.train.append(1 - estimator.n_errors_ / len(train))
         standing.test.append(float(estimator.score(samples.matrix[test], labels[test])))
         standing.leaves.append(estimator.get_n_leaves())
+        standing.status.append(estimator.status_)
     return standing
 
 
@@ -174,6 +205,7 @@ def _summary(
                 "train_accuracy": float(np.mean(standing.train)),
                 "leaves": float(np.mean(standing.leaves)),
                 "seconds": float(np.mean(standing.seconds)),
+                "stopped": standing.status.count("time_limit"),
             }
             for name, standing in standings.items()
         },

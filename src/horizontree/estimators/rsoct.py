@@ -111,4 +111,5 @@ class RSOCTClassifier(ExactClassifier):
             int(self.group_size),
             stops,
             report,
+            reduced_space.MANY_BOXES if self.max_boxes is None else int(self.max_boxes),
         )

@@ -19,7 +19,8 @@ TIED = np.uint32(1 << 31)
 SAMPLE = np.uint32((1 << 31) - 1)
 COST_SCALE = 1 << 20
 NONE = np.int32(-1)  # fewer correct samples than any split has
-STRIP_WORK = 200_000  # cuts times roots: above it an interval of roots is halved instead
+STRIP_WORK = 200_000  # cuts times roots: above it an interval of roots is halved instead,
+STRIP_WORK_PER_CUT = 256  # unless to list the cuts of all features twice more would take as long
 MOST_PENDING = 64  # pieces of an interval: two for each time that its width can be halved
 
 
@@ -516,7 +517,8 @@ def close(
             strip_work = _find_cuts(problem, work, f, b, end, low, high, best, split_cost)
             if strip_work < 0:
                 continue
-            middle = _middle_cut(order[f], low, high) if strip_work > STRIP_WORK else -1
+            is_long = strip_work > max(STRIP_WORK, STRIP_WORK_PER_CUT * order.size)
+            middle = _middle_cut(order[f], low, high) if is_long else -1
             if middle > 0:
                 pending[height + 1, 0], pending[height + 1, 1] = low, middle
                 pending[height + 2, 0], pending[height + 2, 1] = middle, high

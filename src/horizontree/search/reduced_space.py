@@ -32,6 +32,7 @@ N_STARTS = 20
 """Trees that local search improves before the bounds begin."""
 
 _MOST_BOXES_AT_A_TIME = 2000
+MANY_BOXES = 1 << 62  # more than can be divided
 _CELLS_AT_A_TIME = 4_000_000
 """Samples times features of the boxes that are divided before the clock is looked at."""
 _BOXES_BETWEEN_GROUPS = 40_000
@@ -67,14 +68,18 @@ def solve(
     group_size: int,
     stops: Callable[[], bool] = lambda: False,
     on_progress: OnProgress = tell_nobody,
+    most_boxes: int = MANY_BOXES,
 ) -> Solved:
-    """Find the best tree of a depth; ``group_size`` 0 does without the grouped bounds."""
+    """Find the best tree of a depth; ``group_size`` 0 does without the grouped bounds.
+
+    At most so many boxes are divided.
+    """
     first = good_tree(samples, depth, objective, N_STARTS, stops)
     if samples.n_features == 0:
         return Solved(None, first.cost, first.cost, 0)
     search = _Search(samples, depth, objective, first.cost, group_size)
-    while search.n_open > 0 and not stops():
-        search.advance()
+    while search.n_open > 0 and search.n_divided < most_boxes and not stops():
+        search.advance(most_boxes - search.n_divided)
         on_progress(search.n_divided, search.cost, search.bound)
     root = first.root if search.cost == first.cost else search.tree()
     return Solved(root, search.cost, search.bound, search.n_divided)
@@ -136,8 +141,8 @@ class _Search:
             return self.cost
         return min(self.cost, int(self._rows.bound[self._rows.heap[0]]))
 
-    def advance(self) -> None:
-        """Divide some boxes."""
+    def advance(self, most: int) -> None:
+        """Divide some boxes, ``most`` at the most."""
         rows, samples = self._rows, self._samples
         if self._group_size > 0 and self.n_divided // _BOXES_BETWEEN_GROUPS > self._n_groups:
             self._n_groups = self.n_divided // _BOXES_BETWEEN_GROUPS
@@ -146,7 +151,8 @@ class _Search:
         explore(
             self._code, samples.labels, samples.n_distinct, rows.boxes, rows.active, rows.count,
             rows.n_wrong, rows.bound, rows.heap, rows.free, self._state, self._best,
-            self._at_a_time, self._objective.split_cost, self._objective.min_samples_leaf,
+            min(self._at_a_time, most), self._objective.split_cost,
+            self._objective.min_samples_leaf,
             allows_leaves,
         )  # fmt: skip
         if 2 * self.n_open > len(rows.bound):

@@ -20,6 +20,8 @@ from horizontree.estimators.binarizers import MDLPBinarizer, ThresholdGuessBinar
 from horizontree.search.splits import Split
 
 FOR_EVER = 10**7  # seconds, for packages that want a number
+_MOST_ROWS = 50_000
+"""Rows that questions are chosen on where there is a time limit: more take seconds."""
 BINARIZERS = ("guesses", "mdlp")
 
 _one_at_a_time = threading.Lock()
@@ -76,7 +78,10 @@ def quiet() -> Iterator[None]:
 
 
 class Questions:
-    """The samples as answers to questions ``x <= cut``, with the same answer nowhere twice."""
+    """The samples as answers to questions ``x <= cut``, with the same answer nowhere twice.
+
+    With a time limit the questions for many rows are chosen on some of them, evenly spread.
+    """
 
     def __init__(self, problem: Problem, kind: str, seed: int) -> None:
         X = np.asarray(problem.samples.X, dtype=np.float64)
@@ -88,7 +93,11 @@ class Questions:
                 time_limit=None if left is None else max(left / 2, 0.01), random_state=seed
             )
         )
-        answers = binarizer.fit(X, problem.y).transform(X)
+        step = 1 if left is None else -(-len(X) // _MOST_ROWS)
+        rows = slice(None, None, step)
+        if len(np.unique(problem.y[rows])) < problem.samples.n_classes:
+            rows = slice(None)
+        answers = binarizer.fit(X[rows], problem.y[rows]).transform(X)
         varies = answers.any(axis=0) & ~answers.all(axis=0)
         self.answers = answers[:, varies]
         self.reference = getattr(binarizer, "reference_", None)
