@@ -351,3 +351,10 @@ def test_no_neighbours_are_completed_when_the_time_is_up():
     every = complete_roots(samples, 4, Objective(), EFFORTS["normal"])
     some = complete_roots(samples, 4, Objective(), EFFORTS["normal"], stops=lambda: True)
     assert 0 < len(some) < len(every)
+
+
+def test_three_levels_find_what_three_of_many_features_say_only_together():
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, size=(1000, 40)).astype(float)
+    model = HorizonTreeClassifier(3).fit(X, X[:, :3].sum(axis=1) % 2)
+    assert (model.n_errors_, model.status_) == (0, "optimal")

@@ -319,10 +319,10 @@ def checked_search(depth, objective, effort, watch):
     st.sampled_from(["quick", "normal"]),
     st.sampled_from([2, 4, 20]),
     st.sampled_from([0, 12, 100]),
-    st.sampled_from([0, 80, 1 << 14]),
+    st.sampled_from([0, 2400, 1 << 28]),
 )
 def test_settling_makes_no_tree_dearer_whatever_the_effort_leaves_out(
-    data, objective, depth, name, most_features, most_exact_rows, most_tied_cuts
+    data, objective, depth, name, most_features, most_exact_rows, most_tied_work
 ):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)
@@ -330,7 +330,7 @@ def test_settling_makes_no_tree_dearer_whatever_the_effort_leaves_out(
         EFFORTS[name],
         most_features=most_features,
         most_exact_rows=most_exact_rows,
-        most_tied_cuts=most_tied_cuts,
+        most_tied_work=most_tied_work,
     )
     search = checked_search(depth, objective, effort, Watch(None))
     tree = search.search(samples)
@@ -343,7 +343,7 @@ def test_settling_makes_no_tree_dearer_whatever_the_effort_leaves_out(
 def test_ties_among_some_features_only_are_not_settled(seed):
     # small once features are left out; each side of a root would leave out others
     X, y = make_data(40, 8, n_values=6, seed=seed)
-    effort = replace(EFFORTS["normal"], most_features=3, most_tied_cuts=4 * 40, n_repairs=0)
+    effort = replace(EFFORTS["normal"], most_features=3, most_tied_work=4 * 40 * 24, n_repairs=0)
     search = checked_search(3, Objective(1, 1), effort, Watch(None))
     assert search.search(rank_samples(X, y, 2)) is not None
 

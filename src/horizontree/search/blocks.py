@@ -27,7 +27,7 @@ from horizontree.search.ties import MOST_CUTS, Settling
 from horizontree.search.watch import Watch
 from horizontree.threads import Map
 
-_MOST_TIED_FEATURES = 64  # whose pairs are looked at for all equally cheap trees
+_MOST_TIED_FEATURES = 60  # whose pairs are looked at for all equally cheap trees
 _NEVER = 1 << 62  # dearer than any tree
 
 
@@ -156,8 +156,8 @@ class Blocks:
     def _is_small(self, samples: SampleSet) -> bool:
         """Return whether a tree of depth three is searched for over all features, with its ties."""
         is_narrow = samples.n_features <= _MOST_TIED_FEATURES
-        has_few_cuts = samples.order.size <= self.effort.most_tied_cuts
-        return is_narrow and has_few_cuts and self.closes(samples)
+        work = samples.order.size * int(samples.n_distinct.sum())
+        return is_narrow and work <= self.effort.most_tied_work and self.closes(samples)
 
     def _with_good_roots(self, samples: SampleSet, run: Map) -> SampleSet:
         """Leave out features, but none that is the root of a good tree."""

@@ -33,9 +33,9 @@ class Effort:
         many as a proof takes.
     n_block_solves : int
         The same for a block of a deeper tree; 0 leaves the block as it is.
-    most_tied_cuts : int
-        Samples times features, of 64 features at most, up to which a tree of depth three is
-        searched for over all features, and the equally cheap ones with it.
+    most_tied_work : int
+        Samples times features times different values, of 60 features at most, up to which a tree
+        of depth three is searched for over all features, and the equally cheap ones with it.
     n_repairs : int
         Trials of repair.
     slack : float
@@ -61,7 +61,7 @@ class Effort:
     most_exact_rows: int
     n_solves: int | None
     n_block_solves: int
-    most_tied_cuts: int
+    most_tied_work: int
     n_repairs: int
     slack: float
     n_longer_solves: int
@@ -81,7 +81,7 @@ EFFORTS = {
         most_exact_rows=5_000,
         n_solves=40,
         n_block_solves=0,
-        most_tied_cuts=0,
+        most_tied_work=0,
         n_repairs=0,
         slack=1.0,
         n_longer_solves=0,
@@ -99,7 +99,7 @@ EFFORTS = {
         most_exact_rows=10_000,
         n_solves=500,
         n_block_solves=60,
-        most_tied_cuts=1 << 14,
+        most_tied_work=1 << 28,
         n_repairs=24,
         slack=1.0,
         n_longer_solves=0,
@@ -117,7 +117,7 @@ EFFORTS = {
         most_exact_rows=100_000,
         n_solves=None,
         n_block_solves=400,
-        most_tied_cuts=1 << 14,
+        most_tied_work=1 << 28,
         n_repairs=200,
         slack=1.1,
         n_longer_solves=2_000,
