@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from horizontree import (
+    AlphaSearchCV,
     CARTClassifier,
     DEOCTClassifier,
     HorizonTreeClassifier,
@@ -279,6 +280,22 @@ def test_a_column_of_categories_is_refused_by_name(library, values):
     X = frames.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": column})
     with pytest.raises(ValueError, match=r"column 'colour' holds categories .* one-hot encode"):
         CARTClassifier().fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_of_dates_is_refused_by_name(library):
+    frames = pytest.importorskip(library)
+    days = np.array(["2020-01-01", "2020-01-02", "2020-01-03", "2020-01-04"], "datetime64[us]")
+    for column in (days, days - days[0]):
+        X = frames.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "day": column})
+        with pytest.raises(ValueError, match=r"column 'day' holds dates or times .* into numbers"):
+            CARTClassifier().fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("search", [CARTClassifier(), AlphaSearchCV(CARTClassifier())])
+def test_classes_that_are_missing_are_refused(search):
+    with pytest.raises(ValueError, match=r"y has missing values \(None\). Drop these rows"):
+        search.fit([[1.0], [2.0], [3.0], [4.0]], ["a", None, "b", "a"])
 
 
 def as_polars(rows):

@@ -23,6 +23,7 @@ from horizontree.estimators.parameters import (
     check_real,
     refuse_categories,
     refuse_huge_integers,
+    refuse_missing_labels,
     seed_of,
 )
 from horizontree.estimators.pruning import best_trees, pruning_path
@@ -158,6 +159,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         estimator = self._checked_estimator()
         refuse_categories(X)
         refuse_huge_integers(X)
+        refuse_missing_labels(y)
         matrix, target = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(target)
         if len(np.unique(target)) < 2:

@@ -25,6 +25,7 @@ from horizontree.estimators.parameters import (
     check_real,
     refuse_categories,
     refuse_huge_integers,
+    refuse_missing_labels,
 )
 from horizontree.estimators.pruning import pruning_path
 from horizontree.estimators.sklearn_tree import importances_of, to_sklearn_classifier
@@ -153,6 +154,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         self._check_parameters()
         refuse_categories(X)
         refuse_huge_integers(X)
+        refuse_missing_labels(y)
         matrix, target = validate_data(self, X, y, dtype=_DTYPES)
         check_classification_targets(target)
         return self._fit_checked(matrix, target, started)

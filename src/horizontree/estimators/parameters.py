@@ -98,11 +98,32 @@ def refuse_huge_integers(X: Any) -> None:
             )
 
 
+_ADVICE_BY_DTYPE = {
+    ("cat", "enum", "str", "utf8"): (
+        "categories or text",
+        "drop it, or one-hot encode it (sklearn.preprocessing.OneHotEncoder)",
+    ),
+    ("date", "time", "duration", "period"): (
+        "dates or times",
+        "drop it, or turn it into numbers, such as days since a date",
+    ),
+}
+
+
 def refuse_categories(X: Any) -> None:
-    """Refuse a frame with columns of categories or text, by name."""
+    """Refuse a frame with columns of categories, text or dates, by name."""
     for name, dtype in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
-        if str(dtype).lower().startswith(("cat", "enum", "str", "utf8")):
-            raise ValueError(
-                f"column {name!r} holds categories or text ({dtype}), which are not supported "
-                "yet: drop it, or one-hot encode it (sklearn.preprocessing.OneHotEncoder)."
-            )
+        for beginnings, (what, advice) in _ADVICE_BY_DTYPE.items():
+            if str(dtype).lower().startswith(beginnings):
+                raise ValueError(
+                    f"column {name!r} holds {what} ({dtype}), which are not supported yet: "
+                    f"{advice}."
+                )
+
+
+def refuse_missing_labels(y: Any) -> None:
+    """Refuse classes that are None."""
+    labels = np.asarray(y)
+    is_list = labels.dtype == object and labels.ndim > 0  # no labels at all are refused elsewhere
+    if is_list and any(label is None for label in labels.flat):
+        raise ValueError("y has missing values (None). Drop these rows, or name their class.")
