@@ -20,7 +20,9 @@ SAMPLE = np.uint32((1 << 31) - 1)
 COST_SCALE = 1 << 20
 NONE = np.int32(-1)  # fewer correct samples than any split has
 STRIP_WORK = 200_000  # cuts times roots: above it an interval of roots is halved instead,
-STRIP_WORK_PER_CUT = 256  # unless to list the cuts of all features twice more would take as long
+STRIP_WORK_PER_CUT = 256  # unless to list the cuts of all features twice more would take as long,
+MOST_STRIP_WORK = 1 << 28  # but never above this: some tenths of a second
+WORK_OF_LISTING = 32  # for each cut: what a strip does in the time
 MOST_PENDING = 64  # pieces of an interval: two for each time that its width can be halved
 
 
@@ -467,7 +469,8 @@ def close(
 ):  # fmt: skip
     """Find the cheapest root over all cuts, if it is cheaper than ``below``.
 
-    Only so many pieces of intervals are looked at, so that a search can be stopped in between.
+    Only so many pieces of intervals are looked at, fewer where their strips take long, so that a
+    search can be stopped in between.
     ``pending[0]`` is the number of the interval to go on with, by bounds, and how many pieces of
     it are left; these follow, the next one last::
 
@@ -517,13 +520,15 @@ def close(
             strip_work = _find_cuts(problem, work, f, b, end, low, high, best, split_cost)
             if strip_work < 0:
                 continue
-            is_long = strip_work > max(STRIP_WORK, STRIP_WORK_PER_CUT * order.size)
+            most_work = min(STRIP_WORK_PER_CUT * order.size, MOST_STRIP_WORK)
+            is_long = strip_work > max(STRIP_WORK, most_work)
             middle = _middle_cut(order[f], low, high) if is_long else -1
             if middle > 0:
                 pending[height + 1, 0], pending[height + 1, 1] = low, middle
                 pending[height + 2, 0], pending[height + 2, 1] = middle, high
                 height += 2
                 continue
+            n_pieces -= min(n_pieces, strip_work // (WORK_OF_LISTING * order.size))
             best, root = _search_roots(
                 problem, work, f, b, low, high, split_cost, min_samples_leaf, best
             )
