@@ -61,7 +61,6 @@ def run(arguments: argparse.Namespace) -> None:
     estimators = {name: make_estimator(arguments, name).set_params(verbose=0) for name in methods}
     for name, estimator in estimators.items():
         _limit(estimator, name)
-    for name, estimator in estimators.items():
         try:
             check_options(estimator)
         except CommandError as error:
