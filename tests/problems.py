@@ -23,7 +23,7 @@ from horizontree import (
     RSOCTClassifier,
 )
 from horizontree.encoding import SampleSet, rank_samples
-from horizontree.search import depth_two, pair_histograms
+from horizontree.search import closing, pair_histograms
 
 Data = tuple[NDArray[np.float64], NDArray[np.intp]]
 
@@ -151,5 +151,5 @@ def small_pieces() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pair_histograms, "_PAIRS_PER_TASK", 1)
         patch.setattr(pair_histograms, "_COUNTS_BETWEEN_STOPS", 1)
-        patch.setattr(depth_two, "_CUTS_BETWEEN_STOPS", 1)
+        patch.setattr(closing, "_CUTS_BETWEEN_STOPS", 1)
         yield

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -155,7 +156,8 @@ def test_a_proof_that_is_stopped_leaves_a_tree_and_a_bound(data, most, objective
 
 
 def test_a_proof_can_be_stopped_between_any_two_of_its_pieces():
-    samples = make_samples(3000, 2, seed=5)
+    rng = np.random.default_rng(5)
+    samples = rank_samples(rng.normal(size=(3000, 2)), rng.integers(0, 2, 3000), 2)
     solve = partial(solve_depth_two, samples, Objective(), most_bins=4)
     at_once, asked = solve(), count()
     with small_pieces():
@@ -163,7 +165,7 @@ def test_a_proof_can_be_stopped_between_any_two_of_its_pieces():
         n_asked = next(asked)
         seen = [solve(stops=stopping_after(n)) for n in range(n_asked)]
     assert in_pieces == at_once
-    assert n_asked > 20  # more than there are pairs and intervals: these were halved
+    assert n_asked > 15  # three pairs, two features, and passes over intervals again and again
     assert not any(found.is_exact for found in seen)
     costs = [found.cost for found in seen]
     assert costs == sorted(costs, reverse=True)

@@ -598,9 +598,9 @@ def bound_between(fewest_low, fewest_high, most_low, most_high, n_between):
 
 
 @njit(nogil=True, cache=True)
-def lower_bound(costs, left_of, n_bins, is_open, split_cost):
-    """Return a cost that no root at all, boundary of bins or not, is below."""
-    bound = np.int64(1) << 62
+def bound_roots(costs, left_of, n_bins, is_open, split_cost, bounds):
+    """Fill ``bounds[f, b]``: no root at the lower boundary of bin ``b``, or in it, costs less."""
+    bounds[:] = np.int64(1) << 62
     for f in range(n_bins.shape[0]):
         for b in range(n_bins[f]):
             end = b + 1 if is_open[f, b] else b
@@ -609,8 +609,7 @@ def lower_bound(costs, left_of, n_bins, is_open, split_cost):
                     costs[1, f, 0, b], costs[1, f, 1, end], costs[1, f, 0, end], costs[1, f, 1, b],
                     left_of[f, end] - left_of[f, b],
                 )  # fmt: skip
-                bound = min(bound, split_cost + sides)
-    return bound
+                bounds[f, b] = split_cost + sides
 
 
 @njit(nogil=True, cache=True)

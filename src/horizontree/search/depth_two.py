@@ -9,14 +9,12 @@ from functools import partial
 import numpy as np
 
 from horizontree.backends.base import PairScanner
-from horizontree.encoding import SAMPLE, SampleSet
+from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
-from horizontree.search._closing_kernels import MOST_PENDING, close
 from horizontree.search.cart import best_stump
+from horizontree.search.closing import close
 from horizontree.search.pair_histograms import (
     MOST_BINS,
-    BinnedDepthTwo,
-    Bins,
     all_pairs,
     cut_into_bins,
     most_in_memory,
@@ -28,7 +26,6 @@ from horizontree.threads import Map
 
 _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are screened
 _MANY_FEATURES = 12  # from here on
-_CUTS_BETWEEN_STOPS = 1 << 23  # samples times features times pieces of intervals
 
 
 @dataclass(frozen=True)
@@ -115,46 +112,13 @@ def solve_depth_two(
             columns = columns[kept]
     if not closes:
         return replace(best, bound=binned.bound)
-    cost, feature, n_left, is_done = _closed(
+    cost, feature, n_left, is_done = close(
         bins, binned, samples, objective, below=best.cost, stops=stops
     )
     if feature >= 0:
         root = int(columns[feature]), n_left
         best = DepthTwo(cost, cost, *root, roots=(root,) if with_ties else ())
     return best if is_done else replace(best, bound=binned.bound)
-
-
-def _closed(
-    bins: Bins,
-    binned: BinnedDepthTwo,
-    samples: SampleSet,
-    objective: Objective,
-    *,
-    below: int,
-    stops: Callable[[], bool],
-) -> tuple[int, int, int, bool]:
-    """Go from the bins to all cuts: cost and root of the best tree, and whether that is proven.
-
-    The feature is -1 when no tree is cheaper than ``below``, as far as it is known.
-    """
-    position = np.empty(samples.order.shape, dtype=np.int32)
-    for f in range(samples.n_features):
-        position[f, samples.order[f] & SAMPLE] = np.arange(samples.n_samples, dtype=np.int32)
-    n_pieces = max(1, _CUTS_BETWEEN_STOPS // samples.order.size)
-    pending = np.zeros((1 + MOST_PENDING, 2), dtype=np.int64)
-    best, root, is_done = below, (-1, 0), False
-    while not is_done:
-        cost, feature, n_left, is_done = close(
-            samples.order, position, samples.labels, bins.codes, bins.n_bins, bins.left_of,
-            bins.is_open, binned.members, binned.starts, binned.found, binned.errors,
-            binned.costs, objective.split_cost, objective.min_samples_leaf, best,
-            pending, n_pieces,
-        )  # fmt: skip
-        if feature >= 0:
-            best, root = cost, (feature, n_left)
-        if not is_done and stops():
-            break
-    return best, *root, is_done
 
 
 def _passes(n_features: int, most_bins: int, *, is_limited: bool) -> list[int]:

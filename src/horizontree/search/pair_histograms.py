@@ -22,9 +22,9 @@ from horizontree.search._pair_kernels import (
     ROW,
     best_root,
     bound_pairs,
+    bound_roots,
     count_bins,
     group_by_bins,
-    lower_bound,
     make_bins,
     scan_pairs,
     side_costs,
@@ -116,7 +116,7 @@ class BinnedDepthTwo:
         Its root; -1 when no root is allowed.
     bound : int
         No tree, at boundaries or not, is cheaper.
-    members, starts, found, left_of, errors, costs, purity : arrays
+    members, found, left_of, errors, costs, purity, root_bounds : arrays
         The tables behind it, as the kernels make them.
     """
 
@@ -125,12 +125,12 @@ class BinnedDepthTwo:
     boundary: int
     bound: int
     members: NDArray[np.uint32]
-    starts: NDArray[np.int64]
     found: NDArray[np.int32]
     left_of: NDArray[np.int64]
     errors: NDArray[np.int64]
     costs: NDArray[np.int64]
     purity: NDArray[np.float64]
+    root_bounds: NDArray[np.int64]
 
     def bounds_of(
         self, pairs: NDArray[np.intp], bins: Bins, objective: Objective
@@ -197,11 +197,12 @@ def solve_bins(
     cost, feature, boundary = best_root(
         costs, left_of, bins.n_bins, purity, objective.split_cost, objective.min_samples_leaf
     )
-    bound = 0
+    root_bounds = np.zeros(bins.is_open.shape, dtype=np.int64)
     if with_hope and not stops():
-        bound = lower_bound(costs, left_of, bins.n_bins, bins.is_open, objective.split_cost)
+        bound_roots(costs, left_of, bins.n_bins, bins.is_open, objective.split_cost, root_bounds)
+    bound = int(root_bounds.min())
     return BinnedDepthTwo(
-        cost, feature, boundary, bound, members, starts, found, left_of, errors, costs, purity
+        cost, feature, boundary, bound, members, found, left_of, errors, costs, purity, root_bounds
     )
 
 
