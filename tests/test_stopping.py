@@ -23,7 +23,7 @@ from horizontree import (
     RSOCTClassifier,
 )
 from horizontree.encoding import rank_samples
-from horizontree.estimators import horizon
+from horizontree.estimators import base, horizon
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search import watch
 from horizontree.search.effort import EFFORTS
@@ -302,3 +302,19 @@ def test_a_share_that_breaks_off_ends_the_other_threads_as_well():
         [sys.executable, "-c", BROKEN_SHARE], capture_output=True, text=True, timeout=120
     )
     assert ended.stdout == "interrupted, threads: 1\n", ended.stderr
+
+
+def test_checking_the_rows_is_part_of_the_limit(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    checked = base.validate_data
+
+    def slowly(*args, **kwargs):
+        now[0] += 100.0
+        return checked(*args, **kwargs)
+
+    now = [0.0]
+    monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(base.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(base, "validate_data", slowly)
+    assert HorizonTreeClassifier(3, time_limit=101).fit(X, y).status_ != "time_limit"
+    assert HorizonTreeClassifier(3, time_limit=99).fit(X, y).status_ == "time_limit"

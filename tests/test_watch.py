@@ -41,6 +41,11 @@ def test_the_seconds_left_end_at_nought(clock):
     assert Watch().seconds_left is None
 
 
+def test_what_is_spent_already_counts(clock):
+    assert Watch(10.0, spent=3.0).seconds_left == 7
+    assert Watch(10.0, spent=12.0).should_stop()
+
+
 def test_without_a_limit_nothing_stops_the_search(clock):
     search = Watch()
     clock[0] += 1e9

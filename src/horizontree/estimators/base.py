@@ -169,7 +169,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
             )
         objective = Objective.from_ccp_alpha(self.ccp_alpha, self.min_samples_leaf, len(labels))
         line = ProgressLine(type(self).__name__, COST_SCALE) if self.verbose else None
-        watch = Watch(self.time_limit, line)
+        watch = Watch(self.time_limit, line, spent=time.perf_counter() - started)
         n_threads = min(effective_n_jobs(self.n_jobs), os.cpu_count() or 1)
         with watch.catch_interrupt(), announce_compilation(), thread_map(n_threads) as run:
             samples = rank_samples(matrix, labels, len(classes), run)

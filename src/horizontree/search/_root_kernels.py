@@ -39,6 +39,24 @@ def _higher(a, b):
 
 
 @njit(nogil=True, cache=True)
+def place_samples(order_f, class_of, place_f):
+    """Note the position by ``f`` and the class of each sample in one number: one look is enough."""
+    for i in range(order_f.shape[0]):
+        sample = order_f[i] & SAMPLE
+        place_f[sample] = np.int64(i) << 32 | class_of[sample]
+
+
+@njit(nogil=True, cache=True)
+def _position(place):
+    return np.int32(place >> 32)
+
+
+@njit(nogil=True, cache=True)
+def _class(place):
+    return np.int64(place & 0xFFFFFFFF)
+
+
+@njit(nogil=True, cache=True)
 def _row_of_class(k):
     return CLASSES + np.uint64(k) * ROWS_OF_CLASS
 
@@ -50,18 +68,18 @@ def _fill(w, row, value):
 
 
 @njit(nogil=True, cache=True)
-def _count_sides(order_f, class_of, n_classes, w):
+def _count_sides(order_f, place_f, n_classes, w):
     """Count the classes on either side of each root; the roots ascend."""
     counts = np.zeros(n_classes, np.int32)
     n = 0
     for lane in range(WIDTH):
         while n < w[ROOT + lane]:
-            counts[class_of[order_f[n] & SAMPLE]] += 1
+            counts[_class(place_f[order_f[n] & SAMPLE])] += 1
             n += 1
         for k in range(n_classes):
             w[_row_of_class(k) + WHOLE_LEFT + lane] = counts[k]
     while n < order_f.shape[0]:
-        counts[class_of[order_f[n] & SAMPLE]] += 1
+        counts[_class(place_f[order_f[n] & SAMPLE])] += 1
         n += 1
     for k in range(n_classes):
         row = _row_of_class(k)
@@ -70,7 +88,7 @@ def _count_sides(order_f, class_of, n_classes, w):
 
 
 @njit(nogil=True, cache=True)
-def _pass_cuts(order_g, position_f, class_of, min_samples_leaf, below, w):
+def _pass_cuts(order_g, place_f, min_samples_leaf, below, w):
     """Raise the best cuts on either side of each root to those of ``g``.
 
     ``below[k]`` is for the samples below the cut on both sides.
@@ -84,8 +102,8 @@ def _pass_cuts(order_g, position_f, class_of, min_samples_leaf, below, w):
     for k in range(n_classes):
         _fill(w, _row_of_class(k), 0)
     for i in range(n - 1):
-        sample = order_g[i] & SAMPLE
-        position, k = position_f[sample], class_of[sample]
+        place = place_f[order_g[i] & SAMPLE]
+        position, k = _position(place), _class(place)
         below[k] += 1
         row = _row_of_class(k)
         for lane in range(WIDTH):
@@ -126,7 +144,7 @@ def _pass_cuts(order_g, position_f, class_of, min_samples_leaf, below, w):
 
 
 @njit(nogil=True, cache=True)
-def _pass_cuts_of_two_classes(order_g, position_f, class_of, w):
+def _pass_cuts_of_two_classes(order_g, place_f, w):
     """Raise the best cuts on either side of each root to those of ``g``, leaves of any size.
 
     Of ``n`` samples whose classes differ by ``d`` a leaf gets ``(n + |d|) / 2`` right. So the rows
@@ -135,9 +153,9 @@ def _pass_cuts_of_two_classes(order_g, position_f, class_of, w):
     _fill(w, BELOW_LEFT, 0)
     both = np.int32(0)
     for i in range(order_g.shape[0] - 1):
-        sample = order_g[i] & SAMPLE
-        position = position_f[sample]
-        sign = np.int32(2 * class_of[sample] - 1)
+        place = place_f[order_g[i] & SAMPLE]
+        position = _position(place)
+        sign = np.int32(2 * _class(place) - 1)
         both += sign
         is_cut = -np.int32(order_g[i + 1] < TIED)  # all bits or none
         for lane in range(WIDTH):
@@ -152,14 +170,14 @@ def _pass_cuts_of_two_classes(order_g, position_f, class_of, w):
 
 
 @njit(nogil=True, cache=True)
-def _split_two_classes(order, position_f, class_of, splits, w):
+def _split_two_classes(order, place_f, splits, w):
     """Find the best cuts on either side of each root by the differences between two classes."""
     first, second = _row_of_class(0), _row_of_class(1)
     for lane in range(WIDTH):
         w[ABOVE_LEFT + lane] = w[second + WHOLE_LEFT + lane] - w[first + WHOLE_LEFT + lane]
         w[ABOVE_RIGHT + lane] = w[second + WHOLE_RIGHT + lane] - w[first + WHOLE_RIGHT + lane]
     for g in splits:
-        _pass_cuts_of_two_classes(order[g], position_f, class_of, w)
+        _pass_cuts_of_two_classes(order[g], place_f, w)
     for lane in range(WIDTH):
         n_left = w[ROOT + lane]
         w[BEST_LEFT + lane] = (n_left + w[BEST_LEFT + lane]) // 2
@@ -167,33 +185,31 @@ def _split_two_classes(order, position_f, class_of, splits, w):
 
 
 @njit(nogil=True, cache=True)
-def _try_roots(order, f, position_f, class_of, splits, roots, split_cost, min_samples_leaf):
-    """Find what the sides of some roots cost, cuts of ``f`` with so many samples on the left.
+def try_roots(order, f, place_f, n_classes, splits, roots, split_cost, min_samples_leaf, costs):
+    """Lower the costs of the sides of some roots, cuts of ``f`` with so many samples on the left.
 
     The roots ascend, and are at most `LANES`. A side is a leaf, or split by one of the features
-    ``splits``. Samples are sorted by class, and every class has some.
+    ``splits``.
 
-    Returns
-    -------
+    Parameters
+    ----------
+    place_f : array of int64
+        Position by ``f`` and class of each sample, as `place_samples` fills it.
     costs : array [rule, side, root]
         The first rule has leaves of any size, the second one those that are large enough.
     """
-    n, n_roots = order.shape[1], roots.shape[0]
-    n_classes = class_of[-1] + 1
+    n = order.shape[1]
     w = np.zeros(np.int64(_row_of_class(n_classes)), np.int32)
     for lane in range(WIDTH):
-        w[ROOT + lane] = roots[min(np.int64(lane), n_roots - 1)]
-    for row in (BEST_LEFT, BEST_RIGHT, LARGE_LEFT, LARGE_RIGHT):
-        _fill(w, row, 0)
-    _count_sides(order[f], class_of, n_classes, w)
+        w[ROOT + lane] = roots[min(np.int64(lane), roots.shape[0] - 1)]
+    _count_sides(order[f], place_f, n_classes, w)
     if n_classes == 2 and min_samples_leaf == 1:
-        _split_two_classes(order, position_f, class_of, splits, w)
+        _split_two_classes(order, place_f, splits, w)
     else:
         below = np.zeros(n_classes, np.int32)
         for g in splits:
-            _pass_cuts(order[g], position_f, class_of, min_samples_leaf, below, w)
-    costs = np.empty((2, 2, n_roots), np.int64)
-    for lane in range(np.uint64(n_roots)):
+            _pass_cuts(order[g], place_f, min_samples_leaf, below, w)
+    for lane in range(np.uint64(roots.shape[0])):
         for side in range(2):
             size = n - w[ROOT + lane] if side == 1 else w[ROOT + lane]
             whole = WHOLE_RIGHT if side == 1 else WHOLE_LEFT
@@ -203,10 +219,10 @@ def _try_roots(order, f, position_f, class_of, splits, roots, split_cost, min_sa
             for k in range(n_classes):
                 most = max(most, w[_row_of_class(k) + whole + lane])
             leaf = (size - most) * COST_SCALE
-            costs[0, side, lane] = min(leaf, split_cost + (size - best) * COST_SCALE)
-            allowed = best if min_samples_leaf == 1 else large
-            costs[1, side, lane] = min(leaf, split_cost + (size - allowed) * COST_SCALE)
-    return costs
+            for rule in range(2):
+                correct = large if rule == 1 and min_samples_leaf > 1 else best
+                cost = min(leaf, split_cost + (size - correct) * COST_SCALE)
+                costs[rule, side, lane] = min(costs[rule, side, lane], cost)
 
 
 @njit(nogil=True, cache=True)
@@ -263,6 +279,15 @@ def _still_open(intervals, split_cost, below):
 
 
 @njit(nogil=True, cache=True)
+def _n_side_by_side(intervals):
+    """Return how many intervals, from the first one on, can be divided in one pass."""
+    n = 1
+    while n < min(LANES, intervals.shape[0]) and intervals[n, LOW] >= intervals[n - 1, HIGH]:
+        n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
 def _spread(intervals, tried):
     """Choose candidates inside of up to `LANES` intervals, evenly; return how many they are."""
     n_each = LANES // intervals.shape[0]
@@ -279,10 +304,13 @@ def _spread(intervals, tried):
 
 
 @njit(nogil=True, cache=True)
-def _divide(intervals, tried, sides, parts):
-    """Fill the parts of the intervals between candidates that were tried; return their number."""
-    n, j = 0, 0
-    for i in range(intervals.shape[0]):
+def _divide(intervals, n_divided, tried, sides):
+    """Put the parts of the first intervals, between the candidates tried, behind the others."""
+    n_others = intervals.shape[0] - n_divided
+    parts = np.empty((intervals.shape[0] + tried.shape[0], 4), np.int64)
+    parts[:n_others] = intervals[n_divided:]
+    n, j = n_others, 0
+    for i in range(n_divided):
         parts[n] = intervals[i]
         while j < tried.shape[0] and tried[j] < intervals[i, HIGH]:
             parts[n, HIGH], parts[n, RIGHT] = tried[j], sides[1, j]
@@ -291,53 +319,52 @@ def _divide(intervals, tried, sides, parts):
             parts[n, LOW], parts[n, LEFT] = tried[j], sides[0, j]
             j += 1
         n += 1
-    return n
+    return parts
 
 
 @njit(nogil=True, cache=True)
 def search_roots(
-    order, f, position_f, class_of, candidates, splits, split_cost, min_samples_leaf, below,
-    intervals, n_passes,
+    order, f, place_f, n_classes, candidates, splits, split_cost, min_samples_leaf, below,
+    intervals, costs, first_split, n_splits,
 ):  # fmt: skip
-    """Divide intervals of roots, so many passes at most, while they may hold a cheaper tree.
+    """Divide intervals of roots while they may hold a cheaper tree.
 
     An interval has its ends among the candidates of ``f``, and what the left side costs at least
     for roots above its lower end, and the right side for roots below its upper end. The
-    candidates between are its own. Intervals ascend.
+    candidates between are its own. They start in ascending order; parts of those that were divided
+    wait behind the others.
+
+    Only ``n_splits`` features are passed, so that a search can be stopped in between. ``costs`` and
+    ``first_split`` say how far the first intervals have come.
 
     Returns
     -------
     cost, n_left
         Of the cheapest root; ``below, -1`` when none is cheaper.
-    intervals
-        Those that are left.
+    intervals, first_split
+        What is left to do.
     """
     n = order.shape[1]
     best, best_left = below, -1
     tried = np.empty(LANES, np.int64)
     while True:
-        intervals = _still_open(intervals, split_cost, best)
-        n_open = intervals.shape[0]
-        if n_open == 0 or n_passes == 0:
-            return best, best_left, intervals
-        parts = np.empty((2 * n_open + LANES, 4), np.int64)
-        n_parts = 0
-        for begin in range(0, n_open, LANES):
-            some = intervals[begin : begin + LANES]
-            n_tried = 0
-            sides = np.empty((2, 0), np.int64)
-            if n_passes > 0:
-                n_passes -= 1
-                n_tried = _spread(some, tried)
-                costs = _try_roots(
-                    order, f, position_f, class_of, splits, candidates[tried[:n_tried]],
-                    split_cost, min_samples_leaf,
-                )  # fmt: skip
-                for i in range(n_tried):
-                    n_left = candidates[tried[i]]
-                    cost = split_cost + costs[1, 0, i] + costs[1, 1, i]
-                    if cost < best and min(n_left, n - n_left) >= min_samples_leaf:
-                        best, best_left = cost, n_left
-                sides = costs[0]
-            n_parts += _divide(some, tried[:n_tried], sides, parts[n_parts:])
-        intervals = parts[:n_parts]
+        if first_split == 0:
+            intervals = _still_open(intervals, split_cost, best)
+            costs[:] = n * COST_SCALE
+        if intervals.shape[0] == 0 or n_splits <= 0:
+            return best, best_left, intervals, first_split
+        n_divided = _n_side_by_side(intervals)
+        n_tried = _spread(intervals[:n_divided], tried)
+        roots = candidates[tried[:n_tried]]
+        some = splits[first_split : first_split + n_splits]
+        try_roots(order, f, place_f, n_classes, some, roots, split_cost, min_samples_leaf, costs)
+        n_splits -= max(1, some.shape[0])
+        first_split += some.shape[0]
+        if first_split < splits.shape[0]:
+            continue
+        first_split = 0
+        for i in range(n_tried):
+            cost = split_cost + costs[1, 0, i] + costs[1, 1, i]
+            if cost < best and min(roots[i], n - roots[i]) >= min_samples_leaf:
+                best, best_left = cost, roots[i]
+        intervals = _divide(intervals, n_divided, tried[:n_tried], costs[0])

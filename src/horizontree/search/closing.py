@@ -20,12 +20,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from horizontree.encoding import SAMPLE, SampleSet
+from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
-from horizontree.search._root_kernels import open_roots, search_roots
+from horizontree.search._root_kernels import LANES, open_roots, place_samples, search_roots
 from horizontree.search.pair_histograms import BinnedDepthTwo, Bins
 
-_CUTS_BETWEEN_STOPS = 1 << 24  # samples times features times passes
+_CUTS_BETWEEN_STOPS = 1 << 23  # samples times classes times features
 
 
 def close(
@@ -42,9 +42,12 @@ def close(
     The feature is -1 when no tree is cheaper than ``below``, as far as it is known.
     """
     best, root = below, (-1, 0)
+    n_samples = samples.n_samples
     present = samples.class_counts[samples.class_counts > 0]
-    class_of = np.repeat(np.arange(len(present), dtype=np.int32), present)
-    position = np.empty(samples.n_samples, dtype=np.int32)
+    class_of = np.repeat(np.arange(len(present)), present)
+    n_splits = max(1, _CUTS_BETWEEN_STOPS // (n_samples * len(present)))
+    place = np.empty(n_samples, dtype=np.int64)
+    costs = np.empty((2, 2, LANES), dtype=np.int64)
     bounds = binned.root_bounds.min(axis=1)
     for f in map(int, np.argsort(bounds, kind="stable")):
         if bounds[f] >= best:
@@ -54,14 +57,14 @@ def close(
             binned.found, binned.costs, binned.root_bounds, bins.left_of, bins.n_bins,
             bins.is_open, candidates, objective.split_cost, best, f,
         )  # fmt: skip
-        position[samples.order[f] & SAMPLE] = np.arange(samples.n_samples, dtype=np.int32)
-        n_passes = 1 + _CUTS_BETWEEN_STOPS // max(1, samples.n_samples * len(splits))
+        place_samples(samples.order[f], class_of, place)
+        first_split = 0
         while len(intervals):
             if stops():
                 return best, *root, False
-            best, n_left, intervals = search_roots(
-                samples.order, f, position, class_of, candidates, splits, objective.split_cost,
-                objective.min_samples_leaf, best, intervals, n_passes,
+            best, n_left, intervals, first_split = search_roots(
+                samples.order, f, place, len(present), candidates, splits, objective.split_cost,
+                objective.min_samples_leaf, best, intervals, costs, first_split, n_splits,
             )  # fmt: skip
             if n_left >= 0:
                 root = f, n_left

@@ -27,10 +27,17 @@ class Watch:
         Seconds from now.
     reporter : Reporter or None
         Is told of progress.
+    spent : float
+        Seconds of the limit that are gone already.
     """
 
-    def __init__(self, time_limit: float | None = None, reporter: Reporter | None = None) -> None:
-        self._deadline = None if time_limit is None else time.monotonic() + time_limit
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        reporter: Reporter | None = None,
+        spent: float = 0.0,
+    ) -> None:
+        self._deadline = None if time_limit is None else time.monotonic() + time_limit - spent
         self._reporter = reporter
         self._is_interrupted = False
         self._was_asked = False
