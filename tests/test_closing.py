@@ -60,20 +60,24 @@ def test_the_sides_of_a_root_cost_what_their_best_splits_do(data, objective, dra
 
 
 def noise(n_samples, n_features, n_classes, seed=0):
+    """Make samples whose classes depend on nothing; a feature has any values, 2, or a few."""
     rng = np.random.default_rng(seed)
     y = rng.choice(n_classes, n_samples, p=[0.7] + [0.3 / (n_classes - 1)] * (n_classes - 1))
-    return rank_samples(rng.normal(size=(n_samples, n_features)), y, n_classes)
+    X = rng.normal(size=(n_samples, n_features))
+    X[:, 1::3] = X[:, 1::3] > 0
+    X[:, 2::3] = X[:, 2::3].round(1)
+    return rank_samples(X, y, n_classes)
 
 
 def cheapest_root(samples, f, objective):
-    """Try all roots of a feature, `LANES` at a time."""
+    """Try all roots of a feature, `LANES` at a time; a leaf costs no more if none is allowed."""
     n = samples.n_samples
     allowed = samples.starts(f)
     allowed = allowed[np.minimum(allowed, n - allowed) >= objective.min_samples_leaf]
     splits = range(samples.n_features)
     parts = [allowed[i : i + LANES] for i in range(0, len(allowed), LANES)]
     costs = [try_roots(samples, f, splits, part, objective)[1].sum(axis=0) for part in parts]
-    return objective.split_cost + int(np.concatenate(costs).min())
+    return min((objective.split_cost + int(cost.min()) for cost in costs), default=n * COST_SCALE)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -84,7 +88,7 @@ def test_dividing_intervals_finds_the_cheapest_of_all_roots(n_classes, objective
     for f in range(samples.n_features):
         best, n_left = samples.n_samples * COST_SCALE, -1
         candidates = samples.starts(f)
-        intervals, first_split = np.array([[0, len(candidates) - 1, 0, 0]]), 0
+        intervals, first_split = np.array([[0, len(candidates) - 1, 0, 0, 0, 0]]), 0
         costs = np.empty((2, 2, LANES), dtype=np.int64)
         while len(intervals):
             best, better, intervals, first_split = search_roots(
@@ -106,3 +110,31 @@ def test_without_signal_the_optimum_is_found_from_few_bins_and_from_many(n_class
         found = {solve_depth_two(samples, objective, most_bins=most).cost for most in (4, 30, 255)}
         roots = [cheapest_root(samples, f, objective) for f in range(n_features)]
         assert found == {min(objective.leaf_cost(samples.class_counts), *roots)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_large_leaves_and_values_with_bins_of_their_own_lose_nothing(seed):
+    """A leaf too small at one end of an interval may be large enough further on."""
+    n_samples, n_features = (36, 12) if seed % 2 else (250, 3)
+    samples = noise(n_samples, n_features, 2 + seed % 3, seed)
+    for share in (4, 5, 6):
+        for price in (1, COST_SCALE // 3, COST_SCALE):
+            objective = Objective(price, n_samples // share)
+            roots = [cheapest_root(samples, f, objective) for f in range(samples.n_features)]
+            expected = min(objective.leaf_cost(samples.class_counts), *roots)
+            for most in (2, 4, 16):
+                assert solve_depth_two(samples, objective, most_bins=most).cost == expected
+
+
+def test_many_classes_are_ruled_out_by_the_larger_sides_of_two_roots():
+    rng = np.random.default_rng(0)
+    samples = rank_samples(rng.normal(size=(4000, 2)), rng.integers(0, 8, 4000), 8)
+    candidates = samples.starts(0)
+    whole = np.array([[0, len(candidates) - 1, 0, 0, 0, 0]])
+    costs = np.empty((2, 2, LANES), dtype=np.int64)
+    optimum = cheapest_root(samples, 0, Objective(1))
+    *_, left, _ = search_roots(
+        samples.order, 0, places_of(samples, 0), 8, candidates, np.arange(2), 1, 1, optimum,
+        whole, costs, 0, 2,
+    )  # fmt: skip
+    assert len(left) < 3 * LANES // 4  # by the smaller sides alone all stay open

@@ -11,12 +11,17 @@ quarter of the time.
 import numpy as np
 from numba import njit
 
+from horizontree.search._pair_kernels import bound_between
+
 TIED = np.uint32(1 << 31)
 SAMPLE = np.uint32((1 << 31) - 1)
 COST_SCALE = 1 << 20
 LANES = 32
 WIDTH = np.uint64(LANES)
-LOW, HIGH, LEFT, RIGHT = range(4)  # of an interval: its ends, and what the sides cost at least
+
+# Of an interval of roots: its ends, and what the sides of these cost at least. The left side of a
+# root between has at least the samples of the lower end's, and at most those of the upper end's.
+LOW, HIGH, LEFT_OF_LOW, RIGHT_OF_HIGH, LEFT_OF_HIGH, RIGHT_OF_LOW = range(6)
 
 # Rows of the workspace, with one place for each root. They are parts of one array at fixed
 # distances, so that the compiler sees that they do not overlap; indices are unsigned, so that it
@@ -28,9 +33,12 @@ ABOVE_LEFT, ABOVE_RIGHT = _ROWS[3:5]  # and above it
 BEST_LEFT, BEST_RIGHT = _ROWS[5:7]  # samples that the best cut gets right,
 LARGE_LEFT, LARGE_RIGHT = _ROWS[7:9]  # and the best one with large leaves
 N_LEFT = _ROWS[9]  # samples on the left below the cut
-CLASSES = _ROWS[10]  # then for each class those on the left below the cut,
-WHOLE_LEFT, WHOLE_RIGHT = _ROWS[1:3]  # and all on the left, and on the right
+CLASSES = _ROWS[10]  # from here on three rows for each class: on the left below the cut,
+WHOLE_LEFT, WHOLE_RIGHT = _ROWS[1:3]  # and, so many places later, all on the left, on the right
 ROWS_OF_CLASS = np.uint64(3 * LANES)
+
+# With two classes, the same rows for differences between them.
+LEFT_BELOW, WHOLE_LEFT_SIDE, WHOLE_RIGHT_SIDE = BELOW_LEFT, ABOVE_LEFT, ABOVE_RIGHT
 
 
 @njit(nogil=True, cache=True)
@@ -147,24 +155,24 @@ def _pass_cuts(order_g, place_f, min_samples_leaf, below, w):
 def _pass_cuts_of_two_classes(order_g, place_f, w):
     """Raise the best cuts on either side of each root to those of ``g``, leaves of any size.
 
-    Of ``n`` samples whose classes differ by ``d`` a leaf gets ``(n + |d|) / 2`` right. So the rows
-    keep differences here, above the cut that of the whole, and the best sum of their sizes.
+    Of ``n`` samples whose classes differ by ``d`` a leaf gets ``(n + |d|) / 2`` right. So the best
+    cut is that with the largest sum of the differences below and above it.
     """
-    _fill(w, BELOW_LEFT, 0)
-    both = np.int32(0)
+    _fill(w, LEFT_BELOW, 0)
+    both_below = np.int32(0)
     for i in range(order_g.shape[0] - 1):
         place = place_f[order_g[i] & SAMPLE]
         position = _position(place)
         sign = np.int32(2 * _class(place) - 1)
-        both += sign
+        both_below += sign
         is_cut = -np.int32(order_g[i + 1] < TIED)  # all bits or none
         for lane in range(WIDTH):
             change = sign if position < w[ROOT + lane] else np.int32(0)
-            left = np.int32(w[BELOW_LEFT + lane] + change)
-            w[BELOW_LEFT + lane] = left
-            right = np.int32(both - left)
-            on_left = abs(left) + abs(np.int32(w[ABOVE_LEFT + lane] - left))
-            on_right = abs(right) + abs(np.int32(w[ABOVE_RIGHT + lane] - right))
+            left = np.int32(w[LEFT_BELOW + lane] + change)
+            w[LEFT_BELOW + lane] = left
+            right = np.int32(both_below - left)
+            on_left = abs(left) + abs(np.int32(w[WHOLE_LEFT_SIDE + lane] - left))
+            on_right = abs(right) + abs(np.int32(w[WHOLE_RIGHT_SIDE + lane] - right))
             w[BEST_LEFT + lane] = _higher(w[BEST_LEFT + lane], np.int32(on_left & is_cut))
             w[BEST_RIGHT + lane] = _higher(w[BEST_RIGHT + lane], np.int32(on_right & is_cut))
 
@@ -174,8 +182,9 @@ def _split_two_classes(order, place_f, splits, w):
     """Find the best cuts on either side of each root by the differences between two classes."""
     first, second = _row_of_class(0), _row_of_class(1)
     for lane in range(WIDTH):
-        w[ABOVE_LEFT + lane] = w[second + WHOLE_LEFT + lane] - w[first + WHOLE_LEFT + lane]
-        w[ABOVE_RIGHT + lane] = w[second + WHOLE_RIGHT + lane] - w[first + WHOLE_RIGHT + lane]
+        left = w[second + WHOLE_LEFT + lane] - w[first + WHOLE_LEFT + lane]
+        right = w[second + WHOLE_RIGHT + lane] - w[first + WHOLE_RIGHT + lane]
+        w[WHOLE_LEFT_SIDE + lane], w[WHOLE_RIGHT_SIDE + lane] = left, right
     for g in splits:
         _pass_cuts_of_two_classes(order[g], place_f, w)
     for lane in range(WIDTH):
@@ -211,7 +220,7 @@ def try_roots(order, f, place_f, n_classes, splits, roots, split_cost, min_sampl
             _pass_cuts(order[g], place_f, min_samples_leaf, below, w)
     for lane in range(np.uint64(roots.shape[0])):
         for side in range(2):
-            size = n - w[ROOT + lane] if side == 1 else w[ROOT + lane]
+            size = np.int64(n - w[ROOT + lane] if side == 1 else w[ROOT + lane])
             whole = WHOLE_RIGHT if side == 1 else WHOLE_LEFT
             best = w[(BEST_RIGHT if side == 1 else BEST_LEFT) + lane]
             large = w[(LARGE_RIGHT if side == 1 else LARGE_LEFT) + lane]
@@ -239,7 +248,7 @@ def open_roots(
         Those that may be split below the root.
     """
     n = left_of[f, n_bins[f]]
-    intervals = np.empty((n_bins[f], 4), np.int64)
+    intervals = np.zeros((n_bins[f], 6), np.int64)
     matters = np.zeros(n_bins.shape[0], np.bool_)
     i = -1
     last = -2
@@ -251,11 +260,11 @@ def open_roots(
             i += 1
             first = np.searchsorted(candidates, left_of[f, b])
             intervals[i, LOW] = max(0, first - 1)
-            intervals[i, LEFT] = costs[1, f, 0, b]
+            intervals[i, LEFT_OF_LOW] = costs[1, f, 0, b]
         last = b
-        final = np.searchsorted(candidates, left_of[f, end])
+        final = np.searchsorted(candidates, left_of[f, end])  # belongs to the next bin, too
         intervals[i, HIGH] = min(final + 1, candidates.shape[0] - 1)
-        intervals[i, RIGHT] = costs[1, f, 1, end]
+        intervals[i, RIGHT_OF_HIGH] = costs[1, f, 1, end]
         limit = below - 2 * split_cost
         for g in range(n_bins.shape[0]):
             if found[f, g, 1, 1, 0] >= 0:  # this pair was looked at
@@ -267,12 +276,17 @@ def open_roots(
 
 
 @njit(nogil=True, cache=True)
-def _still_open(intervals, split_cost, below):
+def _still_open(intervals, candidates, split_cost, below):
     """Return the intervals that have candidates inside which may be better."""
     n = 0
     for i in range(intervals.shape[0]):
-        has_some = intervals[i, HIGH] - intervals[i, LOW] > 1
-        if has_some and split_cost + intervals[i, LEFT] + intervals[i, RIGHT] < below:
+        low, high = intervals[i, LOW], intervals[i, HIGH]
+        sides = bound_between(
+            intervals[i, LEFT_OF_LOW], intervals[i, RIGHT_OF_HIGH],
+            intervals[i, LEFT_OF_HIGH], intervals[i, RIGHT_OF_LOW],
+            np.int64(candidates[high]) - candidates[low],
+        )  # fmt: skip
+        if high - low > 1 and split_cost + sides < below:
             intervals[n] = intervals[i]
             n += 1
     return intervals[:n]
@@ -307,16 +321,17 @@ def _spread(intervals, tried):
 def _divide(intervals, n_divided, tried, sides):
     """Put the parts of the first intervals, between the candidates tried, behind the others."""
     n_others = intervals.shape[0] - n_divided
-    parts = np.empty((intervals.shape[0] + tried.shape[0], 4), np.int64)
+    parts = np.empty((intervals.shape[0] + tried.shape[0], 6), np.int64)
     parts[:n_others] = intervals[n_divided:]
     n, j = n_others, 0
     for i in range(n_divided):
         parts[n] = intervals[i]
         while j < tried.shape[0] and tried[j] < intervals[i, HIGH]:
-            parts[n, HIGH], parts[n, RIGHT] = tried[j], sides[1, j]
+            left, right = sides[0, j], sides[1, j]
+            parts[n, HIGH], parts[n, LEFT_OF_HIGH], parts[n, RIGHT_OF_HIGH] = tried[j], left, right
             n += 1
             parts[n] = intervals[i]
-            parts[n, LOW], parts[n, LEFT] = tried[j], sides[0, j]
+            parts[n, LOW], parts[n, LEFT_OF_LOW], parts[n, RIGHT_OF_LOW] = tried[j], left, right
             j += 1
         n += 1
     return parts
@@ -329,10 +344,8 @@ def search_roots(
 ):  # fmt: skip
     """Divide intervals of roots while they may hold a cheaper tree.
 
-    An interval has its ends among the candidates of ``f``, and what the left side costs at least
-    for roots above its lower end, and the right side for roots below its upper end. The
-    candidates between are its own. They start in ascending order; parts of those that were divided
-    wait behind the others.
+    An interval has its ends among the candidates of ``f``; those between are its own. They start in
+    ascending order; parts of those that were divided wait behind the others.
 
     Only ``n_splits`` features are passed, so that a search can be stopped in between. ``costs`` and
     ``first_split`` say how far the first intervals have come.
@@ -349,7 +362,7 @@ def search_roots(
     tried = np.empty(LANES, np.int64)
     while True:
         if first_split == 0:
-            intervals = _still_open(intervals, split_cost, best)
+            intervals = _still_open(intervals, candidates, split_cost, best)
             costs[:] = n * COST_SCALE
         if intervals.shape[0] == 0 or n_splits <= 0:
             return best, best_left, intervals, first_split
@@ -361,7 +374,7 @@ def search_roots(
         n_splits -= max(1, some.shape[0])
         first_split += some.shape[0]
         if first_split < splits.shape[0]:
-            continue
+            return best, best_left, intervals, first_split
         first_split = 0
         for i in range(n_tried):
             cost = split_cost + costs[1, 0, i] + costs[1, 1, i]

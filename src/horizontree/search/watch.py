@@ -24,7 +24,7 @@ class Watch:
     Parameters
     ----------
     time_limit : float or None
-        Seconds from now.
+        Seconds from now, but for those that are spent.
     reporter : Reporter or None
         Is told of progress.
     spent : float

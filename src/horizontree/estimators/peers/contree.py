@@ -78,8 +78,9 @@ class ConTreeClassifier(BaseTreeClassifier):
         if samples.n_features == 0:
             leaf = problem.tree_of(None)
             return Found([leaf], n_iter=1, bound=problem.cost_of(leaf))
+        left = problem.watch.seconds_left
         solver = pycontree.ConTree(
-            max_depth=int(self.max_depth), time_limit=float(self.time_limit or FOR_EVER)
+            max_depth=int(self.max_depth), time_limit=FOR_EVER if left is None else max(left, 0.01)
         )
         with quiet():
             solver.fit(samples.codes().astype(np.float64), samples.labels)
