@@ -37,7 +37,7 @@ def try_roots(samples, f, splits, roots, objective):
 
 @pytest.mark.nojit
 @given(small_data(max_samples=20, max_features=3), OBJECTIVES, st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_sides_of_a_root_cost_what_their_best_splits_do(data, objective, draw):
     X, y = data
     samples = rank_samples(X, y, int(y.max()) + 1)

@@ -11,8 +11,6 @@ quarter of the time.
 import numpy as np
 from numba import njit
 
-from horizontree.search._pair_kernels import bound_between
-
 TIED = np.uint32(1 << 31)
 SAMPLE = np.uint32((1 << 31) - 1)
 COST_SCALE = 1 << 20
@@ -281,11 +279,10 @@ def _still_open(intervals, candidates, split_cost, below):
     n = 0
     for i in range(intervals.shape[0]):
         low, high = intervals[i, LOW], intervals[i, HIGH]
-        sides = bound_between(
-            intervals[i, LEFT_OF_LOW], intervals[i, RIGHT_OF_HIGH],
-            intervals[i, LEFT_OF_HIGH], intervals[i, RIGHT_OF_LOW],
-            np.int64(candidates[high]) - candidates[low],
-        )  # fmt: skip
+        between = np.int64(candidates[high] - candidates[low]) * COST_SCALE
+        fewest = intervals[i, LEFT_OF_LOW] + intervals[i, RIGHT_OF_HIGH]
+        most = intervals[i, LEFT_OF_HIGH] + intervals[i, RIGHT_OF_LOW]
+        sides = max(fewest, most - between)
         if high - low > 1 and split_cost + sides < below:
             intervals[n] = intervals[i]
             n += 1
