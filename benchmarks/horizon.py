@@ -119,43 +119,38 @@ def depth_3() -> Table:
     return against_contree(3, ("normal", "thorough"), 1)
 
 
-def data_without_signal() -> list[tuple[str, int, NDArray[np.float64], NDArray[np.intp]]]:
-    """Make data whose classes depend on no feature, or a little on some: name, depth, X and y."""
+def noise(
+    n_rows: int, n_features: int, *shares: float
+) -> tuple[str, NDArray[np.float64], NDArray[np.intp]]:
+    """Make data whose classes depend on nothing, with so large a share of each."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(n_rows, n_features))
+    y = rng.choice(len(shares), size=n_rows, p=shares)
+    return f"noise, {len(shares)} classes, {shares[0]:.0%} of one", X, y
 
-    def noise(
-        depth: int, n_rows: int, n_features: int, *shares: float
-    ) -> tuple[str, int, NDArray[np.float64], NDArray[np.intp]]:
-        rng = np.random.default_rng(SEED)
-        X = rng.normal(size=(n_rows, n_features))
-        y = rng.choice(len(shares), size=n_rows, p=shares)
-        return f"noise, {len(shares)} classes, {shares[0]:.0%} of one", depth, X, y
 
-    def weak(
-        depth: int, n_rows: int, n_features: int
-    ) -> tuple[str, int, NDArray[np.float64], NDArray[np.intp]]:
-        rng = np.random.default_rng(SEED)
-        X = rng.normal(size=(n_rows, n_features))
-        odds = 0.3 * X[:, 0] + 0.3 * X[:, 1] * X[:, 2] - 1
-        return "weak signal", depth, X, (rng.random(n_rows) < 1 / (1 + np.exp(-odds))).astype(int)
-
-    return [
-        noise(2, 9000, 6, 0.9, 0.1),
-        noise(2, 9000, 6, 0.5, 0.5),
-        noise(2, 5000, 6, 0.4, 0.2, 0.2, 0.2),
-        weak(2, 9000, 6),
-        weak(2, 30_000, 10),
-        noise(3, 1000, 5, 0.7, 0.3),
-        noise(3, 2000, 5, 0.9, 0.1),
-        weak(3, 2000, 6),
-    ]
+def weak(n_rows: int, n_features: int) -> tuple[str, NDArray[np.float64], NDArray[np.intp]]:
+    """Make data whose classes depend a little on three features."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(n_rows, n_features))
+    odds = 0.3 * X[:, 0] + 0.3 * X[:, 1] * X[:, 2] - 1
+    return "weak signal", X, (rng.random(n_rows) < 1 / (1 + np.exp(-odds))).astype(np.intp)
 
 
 def no_signal() -> Table:
     """Race ConTree to the proof where features say little."""
     from pycontree import ConTree
 
+    at_two = [
+        noise(9000, 6, 0.9, 0.1),
+        noise(9000, 6, 0.5, 0.5),
+        noise(5000, 6, 0.4, 0.2, 0.2, 0.2),
+    ]
+    at_two += [weak(9000, 6), weak(30_000, 10)]
+    at_three = [noise(1000, 5, 0.7, 0.3), noise(2000, 5, 0.9, 0.1), weak(2000, 6)]
+    problems = [(2, *each) for each in at_two] + [(3, *each) for each in at_three]
     rows = []
-    for name, depth, X, y in data_without_signal():
+    for depth, name, X, y in problems:
         rival = ConTree(max_depth=depth, time_limit=3600)
         theirs = timed_fit(rival, X, y)
         model = HorizonTreeClassifier(depth, effort="thorough")

@@ -275,7 +275,11 @@ def open_roots(
 
 @njit(nogil=True, cache=True)
 def _still_open(intervals, candidates, split_cost, below):
-    """Return the intervals that have candidates inside which may be better."""
+    """Return the intervals that have candidates inside which may be better.
+
+    Either both sides have the fewest samples that they can have, or both the most, and an error
+    less for each sample between (as for bins: `_pair_kernels.bound_between`).
+    """
     n = 0
     for i in range(intervals.shape[0]):
         low, high = intervals[i, LOW], intervals[i, HIGH]
