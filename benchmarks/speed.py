@@ -29,12 +29,15 @@ from sklearn.tree import DecisionTreeClassifier
 from horizontree import (
     AlphaSearchCV,
     CARTClassifier,
+    ConTreeClassifier,
     DEOCTClassifier,
+    GOSDTGuessesClassifier,
     HorizonTreeClassifier,
     LSOCTClassifier,
     MHDEOCTClassifier,
     QuantBnBClassifier,
     RSOCTClassifier,
+    STreeDClassifier,
 )
 from horizontree.backends import CPUBackend
 from horizontree.backends._traversal_kernels import count_by_traversal
@@ -184,6 +187,12 @@ LIMITED = [
     *((MHDEOCTClassifier, {"max_depth": depth}) for depth in (2, 4, 8)),
     *((kind, {"max_depth": 2}) for kind in (DEOCTClassifier, LSOCTClassifier, RSOCTClassifier)),
     *((QuantBnBClassifier, {"max_depth": depth}) for depth in (2, 3)),
+    (ConTreeClassifier, {"max_depth": 3}),
+    *(
+        (kind, {"max_depth": 3, "binarizer": binarizer})
+        for kind in (GOSDTGuessesClassifier, STreeDClassifier)
+        for binarizer in ("guesses", "mdlp")
+    ),
 ]
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import GroupKFold, KFold
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from horizontree import (
@@ -20,9 +21,11 @@ from horizontree import (
     CARTClassifier,
     ConTreeClassifier,
     DEOCTClassifier,
+    GOSDTGuessesClassifier,
     HorizonTreeClassifier,
     LSOCTClassifier,
     MHDEOCTClassifier,
+    STreeDClassifier,
 )
 from horizontree.estimators.alpha_search import _best, _prices_to_fit, _without_luck
 from horizontree.estimators.pruning import best_trees, pruning_path
@@ -108,8 +111,10 @@ def test_the_search_passes_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_classifier_with_a_price_can_be_tuned(kind):
+@pytest.mark.parametrize(
+    "kind", [*KINDS, GOSDTGuessesClassifier, ConTreeClassifier, STreeDClassifier]
+)
+def test_every_classifier_can_be_tuned(kind):
     X, y = make_data(90, 3, 2, seed=2)
     search = AlphaSearchCV(quick(kind), n_alphas=6, n_fits=2, cv=3, random_state=0).fit(X, y)
     assert type(search.best_estimator_) is kind
@@ -229,8 +234,8 @@ def test_one_seed_one_choice():
         ({"alphas": [-1.0]}, "alphas"),
         ({"alphas": []}, "alphas"),
         ({"alphas": [np.inf]}, "alphas"),
-        ({"estimator": ConTreeClassifier()}, "ccp_alpha"),
         ({"estimator": KFold()}, "classifier of this package"),
+        ({"estimator": DecisionTreeClassifier()}, "take CARTClassifier"),
     ],
 )
 def test_wrong_settings_are_refused(options, message):

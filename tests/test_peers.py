@@ -10,7 +10,11 @@ import threading
 from types import ModuleType
 
 import numpy as np
+import pycontree
+import pystreed
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from horizontree import (
@@ -28,9 +32,10 @@ from horizontree.encoding import rank_samples
 from horizontree.estimators.base import Problem
 from horizontree.estimators.peers import FailedPackageError, common, gosdt_program
 from horizontree.estimators.peers.common import Questions, quiet
-from horizontree.objective import Objective
+from horizontree.objective import COST_SCALE, Objective
 from horizontree.search.watch import Watch
-from problems import make_data
+from naive import optimal_cost
+from problems import make_data, small_data
 
 PEERS = {
     "gosdt": (GOSDTGuessesClassifier, "horizontree[gosdt]"),
@@ -82,6 +87,16 @@ def test_contree_finds_the_optimum_of_depth_two(seed):
     assert theirs.status_ == "optimal"
     assert theirs.n_errors_ == ours.n_errors_ == theirs.lower_bound_
     assert theirs.n_errors_ == (theirs.predict(X) != y).sum()
+
+
+@settings(max_examples=60)
+@given(data=small_data(max_samples=25, max_features=3), price=st.integers(0, 6 * COST_SCALE))
+def test_contree_with_a_price_equals_brute_force(data, price):
+    X, y = data
+    model = ConTreeClassifier(2, ccp_alpha=price / COST_SCALE / len(y)).fit(X, y)
+    optimum = optimal_cost(X, y, 2, Objective(price)) / COST_SCALE
+    assert model.status_ == "optimal"
+    assert model.objective_ == model.lower_bound_ == optimum
 
 
 def test_contree_gets_values_that_float32_cannot_tell_apart():
@@ -209,6 +224,46 @@ def test_with_a_limit_the_questions_of_many_rows_are_chosen_on_some(kind, monkey
     some, every = (len(binarizer.fit(X[::k], y[::k]).features_) for k in (3, 1))
     assert some != every
     assert (n_questions(60), n_questions(None)) == (some, every)
+
+
+@pytest.mark.parametrize(
+    ("kind", "solver"),
+    [
+        (ConTreeClassifier, pycontree.ConTree),
+        (STreeDClassifier, pystreed.STreeDClassifier),
+    ],
+)
+def test_with_a_short_limit_packages_get_some_of_the_rows(kind, solver, monkeypatch):
+    """One class of the four has a row only, which is not among them."""
+    monkeypatch.setattr(common, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(sys.modules[kind.__module__], "_CELLS_PER_SECOND", 1)
+    X, y = make_data(902, 3, 3, seed=4)
+    X, y = np.vstack([X, X[:1]]), np.append(y, 3)
+    seen = []
+    whole_fit = solver.fit
+
+    def fit(self, X, y):
+        seen.append((len(X), set(y)))
+        return whole_fit(self, X, y)
+
+    monkeypatch.setattr(solver, "fit", fit)
+    model = kind(2, time_limit=60, random_state=0).fit(X, y)
+    assert seen == [(91, {0, 1, 2})]
+    assert model.status_ == "time_limit"
+    assert model.lower_bound_ == 0
+    assert model.tree_.class_counts[0].sum() == 903
+    assert model.n_errors_ == (model.predict(X) != y).sum() < 903 - np.bincount(y).max()
+
+
+@pytest.mark.parametrize("left", [0.0, 0.1, 3.0, None])
+@pytest.mark.parametrize("n_rows", [1, 999, 1000, 1001, 50_000])
+def test_rows_are_thinned_to_what_can_be_read_in_time(n_rows, left):
+    watch = Watch(left)
+    step = common.step_between_rows(watch, n_rows, 20, 100_000)
+    most = max(1000, 0 if left is None else left * 100_000 / 20)
+    assert (step == 1) == (left is None or n_rows <= most)
+    assert left is None or n_rows / most <= step < n_rows / most + 1.1
+    assert (watch.status == "time_limit") == (step > 1)
 
 
 def test_gosdt_is_stopped_when_it_does_not_stop(monkeypatch, tmp_path):

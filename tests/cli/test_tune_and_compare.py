@@ -101,7 +101,6 @@ def test_a_plot_shows_accuracies_sizes_and_the_choice():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--method", "contree"], "no price of a split"),
         (["--cv", "1"], "--cv: expected holdout or an integer of at least 2"),
         (["--alphas", "1"], "--alphas"),
         (["--ccp-alpha", "0.1"], "--ccp-alpha"),

@@ -37,8 +37,6 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         check_output(arguments.output, arguments.data)
     estimator = make_estimator(arguments, arguments.method).set_params(verbose=0)
-    if "ccp_alpha" not in estimator.get_params(deep=False):
-        raise CommandError(f"--method {arguments.method} has no price of a split to choose")
     check_options(estimator)
     if arguments.plot is not None:
         _check_plot(arguments.plot)

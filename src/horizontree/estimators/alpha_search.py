@@ -62,7 +62,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     Parameters
     ----------
     estimator : classifier or None, default=None
-        A classifier of this package with a ``ccp_alpha``; None is ``HorizonTreeClassifier()``.
+        A classifier of this package; None is ``HorizonTreeClassifier()``.
         Its ``time_limit`` is that of each fit.
     n_alphas : int, default=21
         Prices on the path: none, and the others evenly spread on a logarithmic scale.
@@ -206,12 +206,10 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         check_choice("selection", self.selection, ("auto", "best"))
         check_real("validation_fraction", self.validation_fraction, above=0.0, at_most=0.9)
         estimator = HorizonTreeClassifier() if self.estimator is None else self.estimator
-        if not isinstance(estimator, BaseTreeClassifier) or "ccp_alpha" not in (
-            estimator.get_params(deep=False)
-        ):
+        if not isinstance(estimator, BaseTreeClassifier):
             raise ValueError(
-                "estimator must be a classifier of this package that has a ccp_alpha, got "
-                f"{estimator!r}."
+                f"estimator must be a classifier of this package, got {estimator!r}. For "
+                "scikit-learn's greedy tree take CARTClassifier."
             )
         estimator._check_parameters()
         return estimator

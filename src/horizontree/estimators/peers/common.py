@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import threading
 import warnings
@@ -18,10 +19,13 @@ from numpy.typing import NDArray
 from horizontree.estimators.base import Problem
 from horizontree.estimators.binarizers import MDLPBinarizer, ThresholdGuessBinarizer
 from horizontree.search.splits import Split
+from horizontree.search.watch import Watch
 
 FOR_EVER = 10**7  # seconds, for packages that want a number
 _MOST_ROWS = 50_000
 """Rows that questions are chosen on where there is a time limit: more take seconds."""
+_FEWEST_ROWS = 1000
+"""Rows that a package gets whatever the time limit: it reads them in a moment."""
 BINARIZERS = ("guesses", "mdlp")
 
 _one_at_a_time = threading.Lock()
@@ -75,6 +79,22 @@ def quiet() -> Iterator[None]:
         finally:
             os.dup2(saved, 1)
             os.close(saved)
+
+
+def step_between_rows(watch: Watch, n_rows: int, n_columns: int, cells_per_second: int) -> int:
+    """Return 1 where a package gets all rows, 2 for every second of them, and so on.
+
+    Packages read their samples without a look at the clock. Where that would take too long for
+    the time limit they get some of the rows, and the limit has struck.
+    """
+    left = watch.seconds_left
+    if left is None:
+        return 1
+    most_rows = max(_FEWEST_ROWS, int(left * cells_per_second / n_columns))
+    step = math.ceil(n_rows / most_rows)
+    if step > 1:
+        watch.strike()
+    return step
 
 
 class Questions:
