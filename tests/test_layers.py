@@ -32,7 +32,7 @@ LAYERS = (
     ("backends",),
     ("tree", "_tree_kernels", "objective"),
     ("encoding",),
-    ("progress", "atomic_file", "datasets", "threads", "terminal", "_version"),
+    ("progress", "atomic_file", "datasets", "threads", "terminal", "standard_output", "_version"),
 )
 LAYER_OF = {name: height for height, names in enumerate(reversed(LAYERS)) for name in names}
 

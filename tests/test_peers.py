@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import sys
-import threading
 from types import ModuleType
 
 import numpy as np
@@ -53,21 +52,6 @@ def test_what_a_package_prints_goes_to_standard_error(capfd):
     print("after")
     printed = capfd.readouterr()
     assert (printed.out, printed.err) == ("before\nafter\n", "chatter")
-
-
-def test_threads_put_standard_output_back(capfd):
-    def fit() -> None:
-        with quiet():
-            os.write(1, b".")
-
-    threads = [threading.Thread(target=fit) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    print("after")
-    printed = capfd.readouterr()
-    assert (printed.out, printed.err) == ("after\n", "." * 8)
 
 
 @pytest.mark.parametrize("package", PEERS)

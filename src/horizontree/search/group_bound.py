@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from horizontree.search._reduced_space_kernels import NO_SPLIT, UNDECIDED
+from horizontree.standard_output import muted
 
 _ROUNDING = 1e-6
 
@@ -48,13 +49,14 @@ class _Programme:
         indices = np.array([v for terms, _ in self.rows for v in terms], dtype=np.intp)
         factors = np.array([a for terms, _ in self.rows for a in terms.values()])
         matrix = csr_array((factors, indices, indptr), shape=(len(self.rows), len(self.cost)))
-        solved = milp(
-            self.cost,
-            integrality=self.is_integer,
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(matrix, ub=[most for _, most in self.rows]),
-            options={"node_limit": most_nodes},
-        )
+        with muted():  # some versions of HiGHS tell of their repairs, whatever they are asked
+            solved = milp(
+                self.cost,
+                integrality=self.is_integer,
+                bounds=Bounds(0, 1),
+                constraints=LinearConstraint(matrix, ub=[most for _, most in self.rows]),
+                options={"node_limit": most_nodes},
+            )
         bound = solved.mip_dual_bound
         if bound is None or not np.isfinite(bound):  # nothing is known but the costs themselves
             return float(np.minimum(self.cost, 0).sum())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -20,6 +18,7 @@ from horizontree.estimators.base import Problem
 from horizontree.estimators.binarizers import MDLPBinarizer, ThresholdGuessBinarizer
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
+from horizontree.standard_output import diverted
 
 FOR_EVER = 10**7  # seconds, for packages that want a number
 _MOST_ROWS = 50_000
@@ -27,8 +26,6 @@ _MOST_ROWS = 50_000
 _FEWEST_ROWS = 1000
 """Rows that a package gets whatever the time limit: it reads them in a moment."""
 BINARIZERS = ("guesses", "mdlp")
-
-_one_at_a_time = threading.Lock()
 
 
 class MissingPackageError(ImportError):
@@ -61,24 +58,10 @@ def _missing(name: str, advice: str, why: str) -> MissingPackageError:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep a package from writing to standard output: what it says there goes to stderr.
-
-    Compiled code writes to the file itself, so that for a moment the file is another one; one
-    thread at a time, or the wrong one would be put back.
-    """
-    with _one_at_a_time, redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    """Keep a package from writing to standard output: what it says there goes to stderr."""
+    with diverted(to=2), redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            saved = os.dup(1)
-            os.dup2(2, 1)
-        except OSError:  # a host without standard output has nothing to protect
-            yield
-            return
-        try:
-            yield
-        finally:
-            os.dup2(saved, 1)
-            os.close(saved)
+        yield
 
 
 def step_between_rows(watch: Watch, n_rows: int, n_columns: int, cells_per_second: int) -> int:
