@@ -10,6 +10,10 @@ from hypothesis import given, settings
 from sklearn.datasets import load_iris
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import (
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+)
 
 from horizontree import CARTClassifier, MDLPBinarizer, ThresholdGuessBinarizer
 from problems import make_data, small_data
@@ -106,9 +110,15 @@ def test_questions_have_names_and_answers(binarizer):
     for name, column in zip(names, answers.T, strict=True):
         feature, threshold = name.split(" <= ")
         assert np.array_equal(column, iris.data[feature] <= float(threshold))
+
+
+@pytest.mark.parametrize("binarizer", [MDLPBinarizer(), ThresholdGuessBinarizer(10)])
+def test_names_are_checked_as_scikit_learn_does(binarizer):
+    name = type(binarizer).__name__
+    check_transformer_get_feature_names_out(name, binarizer)
+    check_transformer_get_feature_names_out_pandas(name, binarizer)
+    binarizer.fit(*load_iris(return_X_y=True))
     assert binarizer.get_feature_names_out(list("abcd"))[0][0] in "abcd"
-    with pytest.raises(ValueError, match="3 names"):
-        binarizer.get_feature_names_out(list("abc"))
 
 
 def test_a_pipeline_may_begin_with_it():
@@ -131,8 +141,10 @@ def test_a_time_limit_leaves_a_smaller_reference_model():
     X, y = load_iris(return_X_y=True)
     whole = ThresholdGuessBinarizer(random_state=0).fit(X, y)
     hasty = ThresholdGuessBinarizer(time_limit=1e-9, random_state=0).fit(X, y)
+    assert not hasty.is_complete_
     assert 1 <= len(hasty.thresholds_) < len(whole.thresholds_)
     unhurried = ThresholdGuessBinarizer(time_limit=600, random_state=0).fit(X, y)
+    assert unhurried.is_complete_
     assert np.array_equal(unhurried.thresholds_, whole.thresholds_)
     with pytest.raises(ValueError, match="time_limit"):
         ThresholdGuessBinarizer(time_limit=0).fit(X, y)

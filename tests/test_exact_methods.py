@@ -53,6 +53,32 @@ def test_depth_two_equals_brute_force(data, objective):
         assert cost_of(solved.root, samples, objective) == optimum
 
 
+@settings(max_examples=100)
+@given(
+    data=small_data(max_samples=25, max_features=3),
+    min_samples_leaf=st.integers(2, 14),
+    split_cost=st.sampled_from([0, COST_SCALE // 3]),
+    depth=st.integers(1, 3),
+)
+def test_large_leaves_equal_brute_force(data, min_samples_leaf, split_cost, depth):
+    X, y = data
+    objective = Objective(split_cost, min_samples_leaf)
+    samples = rank_samples(X, y, y.max() + 1)
+    optimum = optimal_cost(X, y, depth, objective)
+    for solve in SOLVERS.values():
+        solved = solve(samples, depth, objective)
+        assert solved.cost == solved.bound == optimum
+
+
+def test_where_two_leaves_do_not_fit_nothing_is_searched(solve):
+    X, y = make_data(200, 4, 3, seed=3)
+    samples = rank_samples(X, y, 3)
+    solved = solve(samples, 2, Objective(0, 101))
+    assert solved.root is None
+    assert solved.cost == solved.bound
+    assert solved.n_boxes <= 3  # no split at the root, and at its children
+
+
 @pytest.mark.parametrize("most", [1, 10, 2500])
 def test_no_more_boxes_are_divided_than_asked_for(most):
     X, y = make_data(200, 4, 2, seed=3)

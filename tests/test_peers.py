@@ -250,6 +250,20 @@ def test_rows_are_thinned_to_what_can_be_read_in_time(n_rows, left):
     assert (watch.status == "time_limit") == (step > 1)
 
 
+@pytest.mark.parametrize("kind", [GOSDTGuessesClassifier, STreeDClassifier])
+def test_a_limit_that_cut_the_questions_short_has_struck(kind, monkeypatch):
+    whole_fit = ThresholdGuessBinarizer.fit
+
+    def fit(self, X, y):
+        whole_fit(self, X, y)
+        self.is_complete_ = False
+        return self
+
+    monkeypatch.setattr(ThresholdGuessBinarizer, "fit", fit)
+    X, y = load_iris(return_X_y=True)
+    assert kind(2, time_limit=60, random_state=0).fit(X, y).status_ == "time_limit"
+
+
 def test_gosdt_is_stopped_when_it_does_not_stop(monkeypatch, tmp_path):
     program = tmp_path / "sleeps.py"
     program.write_text("import time; time.sleep(3600)")

@@ -57,15 +57,19 @@ class _Binarizer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: i
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the questions as text, such as ``"age <= 42.5"``."""
         check_is_fitted(self)
-        names = input_features
+        known = getattr(self, "feature_names_in_", None)
+        names = known if input_features is None else input_features
         if names is None:
-            generic = [f"x{f}" for f in range(self.n_features_in_)]
-            names = getattr(self, "feature_names_in_", generic)
+            names = [f"x{f}" for f in range(self.n_features_in_)]
         named = np.asarray(names, dtype=object)
+        if known is not None and not np.array_equal(named, known):
+            raise ValueError(
+                f"input_features is not equal to feature_names_in_, {known.tolist()}; leave it out."
+            )
         if len(named) != self.n_features_in_:
             raise ValueError(
-                f"input_features has {len(named)} names, but there are {self.n_features_in_} "
-                "features."
+                "input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(named)}."
             )
         pairs = list(zip(self.features_, self.thresholds_.tolist(), strict=True))
         questions = [f"{named[f]} <= {threshold:.12g}" for f, threshold in pairs]
@@ -108,6 +112,8 @@ class ThresholdGuessBinarizer(_Binarizer):
         Its threshold.
     reference_ : GradientBoostingClassifier
         The reference model, fitted on the answers.
+    is_complete_ : bool
+        Whether the time limit left the reference model all of its rounds.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -161,6 +167,7 @@ class ThresholdGuessBinarizer(_Binarizer):
             if len(needed) == len(questions) or watch.should_stop():
                 break
             questions = [questions[column] for column in sorted(needed)]
+        self.is_complete_ = {watch.status, first_half.status} == {"completed"}
         return questions
 
     def _fitted(self, X: NDArray[Any], y: NDArray[np.intp], seed: int, watch: Watch) -> Any:

@@ -75,6 +75,27 @@ def settle(code, label, box, n_inner, active, count, n_wrong, reach):
 
 
 @njit(nogil=True, cache=True)
+def _can_fill_leaves(code, box, n_inner, min_samples_leaf, reach, n_reach):
+    """Tell whether the splits of a box can have enough samples on both sides.
+
+    Where one cannot, its trees are not allowed, or the split parts nothing, and other boxes hold
+    the same trees without it. ``n_reach[node]`` is how many samples may be at a node.
+    """
+    n_reach[:] = 0
+    for sample in range(code.shape[0]):
+        _reach(code, sample, box, n_inner, reach)
+        for node in range(2 * n_inner + 1):
+            n_reach[node] += reach[node]
+    for node in range(n_inner):
+        if box[node] < 0:
+            continue
+        fewest = min(n_reach[2 * node + 1], n_reach[2 * node + 2])
+        if fewest < min_samples_leaf or n_reach[node] < 2 * min_samples_leaf:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
 def bound_of(box, n_inner, count, n_wrong, split_cost):
     """Return what a box costs at least."""
     errors = n_wrong
@@ -214,7 +235,7 @@ def _decide_no_split(box, node, n_inner):
 
 @njit(nogil=True, cache=True)
 def explore(
-    code, label, n_distinct, boxes, active, count, n_wrong, bound, heap, free, state, best,
+    code, label, first_cut, last_cut, boxes, active, count, n_wrong, bound, heap, free, state, best,
     most, split_cost, min_samples_leaf, allows_leaves,
 ):  # fmt: skip
     """Divide up to ``most`` boxes, the one with the least bound first.
@@ -228,6 +249,7 @@ def explore(
     n_classes = count.shape[2]
     capacity = boxes.shape[0]
     reach = np.empty(2 * n_inner + 1, np.bool_)
+    n_reach = np.empty(2 * n_inner + 1, np.int64)
     codes = np.empty(code.shape[0], np.int64)
     most_parts = max(n_features + 1, n_classes, 2)
     parts = np.empty((most_parts, boxes.shape[1]), boxes.dtype)
@@ -249,10 +271,12 @@ def explore(
         n_parts = 0
         if node >= 0:
             for f in range(n_features):
+                if first_cut[f] > last_cut[f]:
+                    continue
                 parts[n_parts] = here
                 parts[n_parts, node] = f
-                parts[n_parts, n_inner + node] = 1
-                parts[n_parts, 2 * n_inner + node] = n_distinct[f] - 1
+                parts[n_parts, n_inner + node] = first_cut[f]
+                parts[n_parts, 2 * n_inner + node] = last_cut[f]
                 n_parts += 1
             if allows_leaves:
                 parts[n_parts] = here
@@ -282,6 +306,10 @@ def explore(
                     parts[1, n_inner + node] = middle + 1
                     n_parts = 2
         for part in range(n_parts):
+            if min_samples_leaf > 1 and not _can_fill_leaves(
+                code, parts[part], n_inner, min_samples_leaf, reach, n_reach
+            ):
+                continue
             new = free[capacity - n_heap - 1]
             boxes[new] = parts[part]
             active[new] = of_active

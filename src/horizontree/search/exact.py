@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
 from horizontree.search.cart import grow_cart
@@ -27,6 +30,21 @@ class Solved:
     cost: int
     bound: int
     n_boxes: int
+
+
+def allowed_cuts(
+    samples: SampleSet, min_samples_leaf: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first and the last cut of each feature that leave enough samples on both sides.
+
+    No node of a tree has a cut outside: it has fewer samples there than all. Codes below a cut
+    go left; where the last is before the first there is none.
+    """
+    most = samples.n_samples - min_samples_leaf
+    starts = [samples.starts(f)[: samples.n_distinct[f]] for f in range(samples.n_features)]
+    first = [max(1, int(np.searchsorted(each, min_samples_leaf))) for each in starts]
+    last = [int(np.searchsorted(each, most, side="right")) - 1 for each in starts]
+    return np.array(first, dtype=np.int64), np.array(last, dtype=np.int64)
 
 
 def good_tree(

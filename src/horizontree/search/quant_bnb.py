@@ -22,7 +22,7 @@ from horizontree.encoding import SampleSet
 from horizontree.objective import COST_SCALE, Objective
 from horizontree.search._quantile_kernels import bound_stumps, divide_range
 from horizontree.search.cart import best_stump
-from horizontree.search.exact import OnProgress, Solved, good_tree, tell_nobody
+from horizontree.search.exact import OnProgress, Solved, allowed_cuts, good_tree, tell_nobody
 from horizontree.search.repair import cost_of
 from horizontree.search.splits import Split
 
@@ -130,37 +130,41 @@ class _Search:
             if box.low == box.high or self.depth == 2:
                 self._solve_cut(box, (box.low + box.high) // 2)
             if box.low < box.high:
-                for part in self._divided(box, everyone, self.cost):
+                for part in self._divided(box, everyone, len(everyone), self.cost):
                     heapq.heappush(queue, (part.bound, next(number), part))
         self.bound = self.cost
 
     def _all_trees(self, depth: int) -> _Stumps | _Boxes:
         """Return the boxes of all trees of a depth."""
-        n_features = self.samples.n_features
-        last = self.samples.n_distinct - 1
+        first, last = allowed_cuts(self.samples, self.objective.min_samples_leaf)
+        ranges = np.stack([np.arange(len(first)), first, last], axis=1)[first <= last]
         if depth == 1:
-            boxes = [np.arange(n_features), np.ones(n_features, dtype=np.int64), last]
-            return _Stumps(np.stack(boxes, axis=1).astype(np.int64))
+            return _Stumps(ranges)
         below = self._all_trees(depth - 1)
-        return _Boxes([_Box(f, 1, int(last[f]), below, below, 0) for f in range(n_features)])
+        return _Boxes([_Box(f, low, high, below, below, 0) for f, low, high in ranges.tolist()])
 
     # ------------------------------------------------------------------------------ bounds
 
     def _narrowed(
-        self, trees: _Stumps | _Boxes, members: NDArray[np.int32], limit: int
+        self, trees: _Stumps | _Boxes, members: NDArray[np.int32], n_most: int, limit: int
     ) -> _Stumps | _Boxes:
-        """Divide the boxes of a node with some samples, and drop those that cost ``limit``."""
+        """Divide the boxes of a node with some samples, and drop those that cost ``limit``.
+
+        It has ``n_most`` samples at the most: where that is too few for two leaves, no box is left.
+        """
         counts = np.bincount(self.samples.labels[members], minlength=self.samples.n_classes)
         as_leaf = self.objective.leaf_cost(counts)
         if as_leaf == 0:  # so far: other samples may follow when the range above gets narrower
             return replace(trees, least=0)
+        if n_most < 2 * self.objective.min_samples_leaf:
+            return _Stumps(np.empty((0, 3), dtype=np.int64), as_leaf)
         if isinstance(trees, _Stumps):
             return self._narrowed_stumps(trees, members, limit, as_leaf)
         parts = [
             part
             for box in trees.boxes
             if box.bound < limit
-            for part in self._divided(box, members, limit)
+            for part in self._divided(box, members, n_most, limit)
         ]
         return _Boxes(parts, min([as_leaf, *(part.bound for part in parts)]))
 
@@ -180,7 +184,9 @@ class _Search:
         is_open = cost < limit
         return _Stumps(found[:n_found][is_open], min(as_leaf, *cost[is_open].tolist(), limit))
 
-    def _divided(self, box: _Box, members: NDArray[np.int32], limit: int) -> list[_Box]:
+    def _divided(
+        self, box: _Box, members: NDArray[np.int32], n_most: int, limit: int
+    ) -> list[_Box]:
         """Divide a box of a node with some samples; return the parts that may cost less."""
         if self._stops():  # with many samples a box takes long
             raise _StopError
@@ -191,11 +197,15 @@ class _Search:
         code = self._code[members, f]
         kept = []
         for low, high in parts[:n_parts].tolist():
+            n_lower = min(n_most, int(starts[high]))
+            n_upper = min(n_most, self.samples.n_samples - int(starts[low]))
+            if min(n_lower, n_upper) < self.objective.min_samples_leaf:
+                continue
             rest = limit - self.objective.split_cost
-            lower = self._narrowed(box.lower, members[code < low], rest - box.upper.least)
+            lower = self._narrowed(box.lower, members[code < low], n_lower, rest - box.upper.least)
             if lower.least + box.upper.least >= rest:
                 continue
-            upper = self._narrowed(box.upper, members[code >= high], rest - lower.least)
+            upper = self._narrowed(box.upper, members[code >= high], n_upper, rest - lower.least)
             if lower.least + upper.least < rest:
                 bound = max(box.bound, lower.least + upper.least + self.objective.split_cost)
                 kept.append(_Box(f, low, high, lower, upper, bound))

@@ -23,7 +23,7 @@ from horizontree.search._reduced_space_kernels import (
     explore,
     raise_first,
 )
-from horizontree.search.exact import OnProgress, Solved, good_tree, tell_nobody
+from horizontree.search.exact import OnProgress, Solved, allowed_cuts, good_tree, tell_nobody
 from horizontree.search.group_bound import least_errors
 from horizontree.search.random_draws import draws
 from horizontree.search.splits import Split
@@ -95,6 +95,7 @@ class _Search:
         self._objective = objective
         self._group_size = group_size
         self._code = samples.codes()
+        self._first_cut, self._last_cut = allowed_cuts(samples, objective.min_samples_leaf)
         self._n_inner = 2**depth - 1
         self._state = np.array([1, 0, cost], dtype=np.int64)
         cells = samples.n_samples * samples.n_features
@@ -149,8 +150,8 @@ class _Search:
             self._tighten(int(rows.heap[0]))
         allows_leaves = self._objective.split_cost > 0 or self._objective.min_samples_leaf > 1
         explore(
-            self._code, samples.labels, samples.n_distinct, rows.boxes, rows.active, rows.count,
-            rows.n_wrong, rows.bound, rows.heap, rows.free, self._state, self._best,
+            self._code, samples.labels, self._first_cut, self._last_cut, rows.boxes, rows.active,
+            rows.count, rows.n_wrong, rows.bound, rows.heap, rows.free, self._state, self._best,
             min(self._at_a_time, most), self._objective.split_cost,
             self._objective.min_samples_leaf,
             allows_leaves,

@@ -83,7 +83,8 @@ def step_between_rows(watch: Watch, n_rows: int, n_columns: int, cells_per_secon
 class Questions:
     """The samples as answers to questions ``x <= cut``, with the same answer nowhere twice.
 
-    With a time limit the questions for many rows are chosen on some of them, evenly spread.
+    With a time limit the questions for many rows are chosen on some of them, evenly spread. Where
+    that, or fewer rounds of the reference model, were needed, the limit has struck.
     """
 
     def __init__(self, problem: Problem, kind: str, seed: int) -> None:
@@ -101,6 +102,8 @@ class Questions:
         if len(np.unique(problem.y[rows])) < problem.samples.n_classes:
             rows = slice(None)
         answers = binarizer.fit(X[rows], problem.y[rows]).transform(X)
+        if rows.step not in (None, 1) or not getattr(binarizer, "is_complete_", True):
+            problem.watch.strike()
         varies = answers.any(axis=0) & ~answers.all(axis=0)
         self.answers = answers[:, varies]
         self.reference = getattr(binarizer, "reference_", None)
