@@ -120,6 +120,19 @@ def test_bins_or_no_bins_make_no_difference(n_classes, n_values):
         assert len(costs) == 1
 
 
+@pytest.mark.parametrize("with_ties", [False, True])
+def test_of_very_many_features_the_purest_are_looked_at(with_ties, monkeypatch):
+    X, y = planted_tree(2, n_samples=400, n_features=9)
+    samples = rank_samples(X, y, 2)
+    whole = solve_depth_two(samples, Objective())
+    monkeypatch.setattr(depth_two, "_MOST_FEATURES", 6)
+    some = solve_depth_two(samples, Objective(), with_ties=with_ties)
+    assert some.bound == 0 < whole.cost <= some.cost
+    assert some.roots[:1] == (((some.feature, some.n_left),) if with_ties else ())
+    tree = build_tree(tree_of(some, samples, Objective()), X, y, 2, Objective())
+    assert tree.n_errors * COST_SCALE == some.cost
+
+
 def test_threads_find_the_same():
     samples = make_samples(3000, 6, 3, seed=1)
     alone = solve_depth_two(samples, Objective())

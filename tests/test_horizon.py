@@ -31,7 +31,7 @@ from horizontree.search.repair import cost_of, repair
 from horizontree.search.splits import build_tree
 from horizontree.search.watch import Watch
 from horizontree.threads import thread_map
-from problems import make_data, make_samples, small_data
+from problems import make_data, make_samples, small_data, stopping_after
 
 OBJECTIVES = st.builds(Objective, st.sampled_from([0, COST_SCALE // 2]), st.integers(1, 4))
 
@@ -305,6 +305,28 @@ def test_a_deeper_limit_does_not_make_a_priced_tree_dearer():
     assert costs == [5.0] * 4  # 6.0 where only the whole depth is searched
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("alpha", "least"), [(0.01, 75), (0.05, 1), (0.0, 60)])
+def test_a_small_tree_is_not_dearer_than_the_best_of_depth_two(alpha, least, seed):
+    """Two of sixty features say something together, and quarters of the rows are just allowed."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 60))
+    y = (X[:, 3] > 0) ^ (X[:, 7] > 0) ^ (rng.random(300) < 0.2)
+    models = [
+        HorizonTreeClassifier(depth, ccp_alpha=alpha, min_samples_leaf=least).fit(X, y)
+        for depth in (2, 3, 4)
+    ]
+    assert models[0].status_ == "optimal"
+    assert max(model.objective_ for model in models[1:]) <= models[0].objective_
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+def test_too_few_rows_for_two_leaves_are_a_proven_leaf(depth):
+    X, y = load_wine(return_X_y=True)
+    model = HorizonTreeClassifier(depth, min_samples_leaf=90).fit(X, y)
+    assert (model.status_, model.tree_.n_splits, model.gap_) == ("optimal", 0, 0.0)
+
+
 def test_fewer_levels_say_nothing_about_the_bound():
     X, y = load_wine(return_X_y=True)
     samples = rank_samples(X, y, 3)
@@ -330,9 +352,10 @@ def test_fewer_levels_are_searched_where_the_finished_tree_is_small_and_rows_are
     search_for(dear, depth=8, most_rows=len(y) - 1).search(samples)
     assert depths == []
     search_for(dear, depth=8).search(samples)
-    assert depths == [3, 4]
+    assert depths == [2, 3, 4]
+    monkeypatch.setattr(horizon, "_MOST_EXACT_WORK", 300 * 4**2 - 1)
     search_for(dear, depth=4).search(samples)
-    assert depths == [3, 4, 3]
+    assert depths == [2, 3, 4, 3]
 
 
 def test_splits_that_are_pruned_do_not_make_a_tree_large():
@@ -345,12 +368,21 @@ def test_splits_that_are_pruned_do_not_make_a_tree_large():
     assert search_for(dear)._n_splits(nested, samples) == 0
 
 
-def test_no_neighbours_are_completed_when_the_time_is_up():
+def test_no_more_roots_are_completed_when_the_time_is_up():
     X, y = make_data(300, 4, seed=2)
     samples = rank_samples(X, y, 2)
-    every = complete_roots(samples, 4, Objective(), EFFORTS["normal"])
-    some = complete_roots(samples, 4, Objective(), EFFORTS["normal"], stops=lambda: True)
-    assert 0 < len(some) < len(every)
+    n_tried = [
+        len(
+            complete_roots(
+                samples, 4, Objective(), EFFORTS["normal"], stops=stopping_after(n_questions)
+            )
+        )
+        for n_questions in range(40)
+    ]
+    assert n_tried[0] == 0
+    assert n_tried == sorted(n_tried)
+    assert {1, 2, 3} < set(n_tried)
+    assert n_tried[-1] == len(complete_roots(samples, 4, Objective(), EFFORTS["normal"]))
 
 
 def test_three_levels_find_what_three_of_many_features_say_only_together():

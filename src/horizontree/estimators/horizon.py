@@ -12,13 +12,12 @@ from horizontree.estimators.on_backend import search_on
 from horizontree.estimators.parameters import check_choice, check_integer, seed_of
 from horizontree.search.effort import EFFORTS
 from horizontree.search.gaps import with_placed_thresholds
-from horizontree.search.horizon import EXACT_DEPTH, HorizonSearch
+from horizontree.search.horizon import DEEPEST_HORIZON, EXACT_DEPTH, HorizonSearch
 from horizontree.search.repair import cost_of
 
 DEEPEST = 16
 """Candidates are completed to the full depth: each level doubles the nodes."""
 
-DEEPEST_HORIZON = 3
 
 _BACKENDS = ("auto", "cpu", "jax")
 

@@ -32,5 +32,7 @@ def unavoidable_errors(samples: SampleSet) -> int:
 
 def unavoidable_cost(samples: SampleSet, objective: Objective) -> int:
     """Return a cost that no tree is below: a leaf, or a split and the unavoidable errors."""
-    with_splits = objective.split_cost + unavoidable_errors(samples) * COST_SCALE
-    return min(objective.leaf_cost(samples.class_counts), with_splits)
+    leaf = objective.leaf_cost(samples.class_counts)
+    if samples.n_samples < 2 * objective.min_samples_leaf:  # too few for a split
+        return leaf
+    return min(leaf, objective.split_cost + unavoidable_errors(samples) * COST_SCALE)

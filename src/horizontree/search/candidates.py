@@ -78,7 +78,7 @@ def complete_roots(
 ) -> list[Trial]:
     """Complete promising roots to a tree of ``depth`` levels; return them, the cheapest first.
 
-    When ``stops`` says so, no neighbours of the best of them are tried any more.
+    When ``stops`` says so, no more of them are tried.
     """
     rows = _purest(samples, effort.most_features)
     n_bins = n_bins_for(samples.n_samples, effort.most_bins)
@@ -97,14 +97,17 @@ def complete_roots(
             return False
         return bool(least <= bins.left_of[boundary] <= samples.n_samples - least)
 
-    def try_one(boundary: Boundary) -> Trial:
+    def try_one(boundary: Boundary) -> Trial | None:
+        if stops():
+            return None
         root = int(rows[boundary[0]]), int(bins.left_of[boundary])
         cost, trees = _complete_root(samples, few, root, depth, of_few, effort)
         return Trial(cost, float(binned.purity[boundary]), root, trees)
 
     def try_all(boundaries: list[Boundary]) -> int:
         new = [boundary for boundary in dict.fromkeys(boundaries) if is_new(boundary)]
-        tried.update(zip(new, run(try_one, new), strict=True))
+        found = zip(new, run(try_one, new), strict=True)
+        tried.update((boundary, trial) for boundary, trial in found if trial is not None)
         return len(new)
 
     try_all(_first_boundaries(bins, binned, effort.n_features_tried, least))

@@ -11,6 +11,7 @@ import numpy as np
 from horizontree.backends.base import PairScanner
 from horizontree.encoding import SampleSet
 from horizontree.objective import Objective
+from horizontree.search._pair_kernels import purest_features
 from horizontree.search.cart import best_stump
 from horizontree.search.closing import close
 from horizontree.search.pair_histograms import (
@@ -26,6 +27,7 @@ from horizontree.threads import Map
 
 _COARSE_BINS: tuple[int, ...] = (8, 32)  # of the first passes, where pairs are screened
 _MANY_FEATURES = 12  # from here on
+_MOST_FEATURES = 4096  # the tables of their pairs take 800 MB
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,19 @@ def solve_depth_two(
     Where ``closes`` is false, the cheapest one over boundaries of bins is good enough; when
     ``stops`` says so, the cheapest one so far. The number of bins decides how fast this is, and
     which of several best trees is taken. ``with_ties`` asks for the roots of the others among
-    boundaries of bins, too.
+    boundaries of bins, too. Of very many features the purest are looked at, and there is no bound.
     """
+    if samples.n_features > _MOST_FEATURES:
+        kept = purest_features(
+            samples.order, 0, samples.n_samples, samples.labels, samples.n_classes, _MOST_FEATURES
+        )
+        found = solve_depth_two(
+            samples.with_features(kept), objective, below=below, most_bins=most_bins, closes=closes,
+            with_ties=with_ties, stops=stops, run=run, scanner=scanner,
+        )  # fmt: skip
+        feature = int(kept[found.feature]) if found.feature >= 0 else -1
+        tied = tuple((int(kept[f]), n_left) for f, n_left in found.roots)
+        return replace(found, bound=0, feature=feature, roots=tied)
     if most_bins is None:
         most_bins = n_bins_for(samples.n_samples, MOST_BINS)
     leaf = objective.leaf_cost(samples.class_counts)

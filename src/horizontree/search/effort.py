@@ -47,7 +47,7 @@ class Effort:
         Subtrees of the finished tree that are torn down and built anew.
     shallow_depths : tuple of int
         Depths that are searched, too, where the tree that was found has no more splits than one
-        of that depth can have, on at most ``most_rows`` rows.
+        of that depth, and of depth three at least, can have, on at most ``most_rows`` rows.
     n_shallow_solves : int
         What the search over depth three solves there.
     """
@@ -104,7 +104,7 @@ EFFORTS = {
         slack=1.0,
         n_longer_solves=0,
         n_perturbations=0,
-        shallow_depths=(3, 4),
+        shallow_depths=(2, 3, 4),
         n_shallow_solves=200,
     ),
     "thorough": Effort(

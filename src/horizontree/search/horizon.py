@@ -14,7 +14,7 @@ With effort left, parts of the finished tree are built anew from random splits. 
 the last two levels, and of small trees of depth three in all of them, are settled.
 
 A tree of few splits ends above the blocks of a deep one. Where three or four levels could hold as
-many splits as were found, so many levels are searched, too.
+many splits as were found, so many levels are searched, too, and the best tree of two.
 
 Everything is counted in work, never in seconds, and nothing depends on the number of threads.
 """
@@ -45,6 +45,8 @@ from horizontree.threads import Map
 
 _MANY_NODES = 8  # from here on the nodes of a level are shared out, not the work on one
 EXACT_DEPTH = 2  # up to here a tree is solved in one piece of work
+DEEPEST_HORIZON = 3
+_MOST_EXACT_WORK = 1 << 24  # samples times pairs of features: beyond, a proof may take seconds
 _MOST_PASSES = 20  # of repair over a whole tree
 _TRIALS_PER_ROUND = 4  # of repair; fixed, so that threads change nothing
 
@@ -113,9 +115,16 @@ class HorizonSearch:
         if samples.n_samples > self.effort.most_rows:
             return tree
         for depth in self.effort.shallow_depths:
-            if depth < self.max_depth and self._n_splits(tree, samples) < 2**depth:
+            if depth < self.max_depth and self._may_be_better(depth, tree, samples):
                 tree = self._or_shallow(tree, samples, depth)
         return tree
+
+    def _may_be_better(self, depth: int, tree: Split | None, samples: SampleSet) -> bool:
+        """Return whether a tree is so small that one of fewer levels may well be cheaper."""
+        if depth == EXACT_DEPTH and samples.n_samples * samples.n_features**2 > _MOST_EXACT_WORK:
+            return False
+        most: int = 2 ** max(depth, DEEPEST_HORIZON)
+        return self._n_splits(tree, samples) < most
 
     def _n_splits(self, tree: Split | None, samples: SampleSet) -> int:
         """Return how many splits a tree has when it is finished."""
