@@ -64,7 +64,7 @@ def test_the_report_shows_the_figures_computed_by_hand(tmp_path):
     assert "| mh-deoct | train | +25.00 | +10.00 | +17.50 | +17.14 | 4 |" in lines
     assert "| mh-deoct | test | +16.67 | +0.00 | +8.33 | +6.25 | 4 |" in lines
     assert "| mh-deoct | train | +17.50 | +2.62 | +17.14 | +2.99 |" in lines
-    assert "| a | 100 | 4 | 2 | 70.0 / 50.0 | 90.0 / 62.5 |" in lines
+    assert "| a | 100 | 4 | 2 | 70.0 / 50.0 ± 0.0 | 90.0 / 62.5 ± 12.5 |" in lines
     assert "| mh-deoct - cart-sklearn | test | 2 | 2 | +6.25 ± 6.25 | 1 / 1 / 0 | - |" in lines
 
 
@@ -101,6 +101,26 @@ def test_a_whole_study_has_every_section_with_its_figures():
     assert to_html(blocks).count("<svg") == len(names)
     text = to_markdown(blocks, "figures")
     assert all(f"(figures/{name}.svg)" in text for name in names)
+
+
+def test_variants_have_standard_errors_too():
+    rows = [
+        made_up(method, dataset, 10, 2, train=train, test=train - 0.1)
+        for dataset, train in (("a", 0.7), ("b", 0.9))
+        for method in ("mh-deoct-cold", "mh-deoct")
+    ]
+    lines = to_markdown(report(rows, []), "figures").splitlines()
+    assert "| mh-deoct-cold | 80.00 ± 10.00 | 70.00 ± 10.00 | 3.0 | 1 | - |" in lines
+
+
+def test_our_cart_is_the_baseline_where_scikit_learns_has_no_fits():
+    rows = [row for row in whole_study() if row.method != "cart-sklearn"]
+    blocks = report(rows, [])
+    headings = [b.text for b in blocks if isinstance(b, Heading) and b.level == 2]
+    assert headings == [text.replace("cart-sklearn", "cart") for text in SECTIONS]
+    ranks = [b for b in blocks if isinstance(b, Figure) and b.name.startswith("ranks")]
+    assert ranks
+    assert all("> cart " in figure.svg or " cart <" in figure.svg for figure in ranks)
 
 
 def test_the_same_fits_give_the_same_report():

@@ -164,6 +164,28 @@ def test_a_damaged_or_foreign_file_is_refused(tmp_path):
         read_results(path)
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00bad\n", b'"' + b"x" * 200_000 + b'"\n'])
+def test_what_is_no_table_is_refused(content, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    with pytest.raises(ResultsError, match="not a results file"):
+        read_results(path)
+
+
+@pytest.mark.parametrize(
+    "figures", [{"train": 7.5}, {"test": -3.0}, {"test": math.nan}, {"seconds": math.inf}]
+)
+def test_figures_that_no_fit_has_are_refused_unless_it_failed(figures, tmp_path):
+    path = tmp_path / "a.csv"
+    with open_results(path) as writer:
+        writer.append(made_up("cart", "iris", 0, 2, status="failed", **figures))
+    assert len(read_results(path)) == 1
+    with open_results(path) as writer:
+        writer.append(made_up("cart", "iris", 0, 2, **figures))
+    with pytest.raises(ResultsError, match="line 3 is damaged"):
+        read_results(path)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
 def test_two_studies_cannot_write_to_one_file(tmp_path):
     with open_results(tmp_path / "a.csv"):  # noqa: SIM117

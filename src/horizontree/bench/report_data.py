@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from statistics import fmean
 
 from horizontree.bench import plots
@@ -16,14 +18,15 @@ from horizontree.bench.methods import (
     TUNED,
 )
 from horizontree.bench.report_parts import (
-    BASELINE,
     OURS,
     Study,
     grid_of,
 )
+from horizontree.bench.results_file import FitResult
 from horizontree.bench.statistics import (
     paired_means,
     slope,
+    standard_error,
     times,
 )
 
@@ -35,11 +38,11 @@ def by_dataset(study: Study) -> list[Block]:
     blocks: list[Block] = []
     for depth in study.fits.depths:
         for method in study.present((OURS, "mh-deoct")):
-            means = paired_means(study.fits, (method, BASELINE), depth, "test_accuracy")
+            means = paired_means(study.fits, (method, study.baseline), depth, "test_accuracy")
             gains = {name: 100 * (m / b - 1) for name, (m, b) in means.items() if b > 0}
             if not gains:
                 continue
-            title = f"{method} relative to {BASELINE}, test accuracy, %, depth {depth}"
+            title = f"{method} relative to {study.baseline}, test accuracy, %, depth {depth}"
             svg = plots.bars_by_dataset(gains, title)
             blocks.append(Figure(f"gains-{method}-depth-{depth}", svg, title))
     return [Heading(2, "Relative difference to CART by data set"), *blocks] if blocks else []
@@ -87,19 +90,26 @@ def appendix(study: Study) -> list[Block]:
             first = next((fit for fits in known for fit in fits.values()), None)
             if first is None:
                 continue
-            cells = [
-                f"{100 * fmean(f.train_accuracy for f in fits.values()):.1f} / "
-                f"{100 * fmean(f.test_accuracy for f in fits.values()):.1f}"
-                if fits
-                else "-"
-                for fits in known
-            ]
             rows.append([dataset, *map(str, (first.n_train, first.n_features, first.n_classes))])
-            rows[-1] += cells
+            rows[-1] += [_accuracies(fits) for fits in known]
         if rows:
             header = ["data set", "training rows", "features", "classes", *here]
             blocks += [Heading(3, f"Data sets at depth {depth}"), grid_of(header, rows)]
     if not blocks:
         return []
-    text = "Training / test accuracy in %, mean over the random splits that the method has."
+    text = (
+        "Training / test accuracy in %, mean over the random splits that the method has; ± is the "
+        "standard error over these splits."
+    )
     return [Heading(2, "Appendix: every data set"), Paragraph(text), *blocks]
+
+
+def _accuracies(fits: Mapping[int, FitResult]) -> str:
+    """Write the mean training and test accuracy of some splits; a dash for none."""
+    if not fits:
+        return "-"
+    test = [fit.test_accuracy for fit in fits.values()]
+    train = fmean(fit.train_accuracy for fit in fits.values())
+    error = standard_error(test)
+    known_error = "" if math.isnan(error) else f" ± {100 * error:.1f}"
+    return f"{100 * train:.1f} / {100 * fmean(test):.1f}{known_error}"

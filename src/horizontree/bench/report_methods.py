@@ -17,7 +17,6 @@ from horizontree.bench.methods import (
     TUNED,
 )
 from horizontree.bench.report_parts import (
-    BASELINE,
     OURS,
     Study,
     averages_grid,
@@ -56,28 +55,29 @@ def comparison(study: Study) -> list[Block]:
     ]
     for depth in study.fits.depths:
         blocks += [Heading(3, f"Depth {depth}"), averages_grid(study, methods, depth)]
-    shown = study.present((BASELINE, "deoct", "mh-deoct", OURS))
+    shown = study.present((study.baseline, "deoct", "mh-deoct", OURS))
     return [*blocks, *lines_figure(study, "accuracy-by-depth", shown, "Mean accuracy by depth")]
 
 
 def gains_over_cart(study: Study) -> list[Block]:
     """Return relative gains over CART, and paired differences with tests."""
+    baseline = study.baseline
     methods = study.present(COMPARED)
     blocks: list[Block] = []
-    rows = gain_rows(study, methods, BASELINE)
+    rows = gain_rows(study, methods, baseline)
     if rows:
         blocks += [
-            Heading(2, f"Relative gain over {BASELINE}, %"),
+            Heading(2, f"Relative gain over {baseline}, %"),
             Paragraph(
-                f"At a depth: (mean accuracy - mean accuracy of {BASELINE}) / mean accuracy of "
-                f"{BASELINE}, both over the same fits; then the mean over the depths that are "
+                f"At a depth: (mean accuracy - mean accuracy of {baseline}) / mean accuracy of "
+                f"{baseline}, both over the same fits; then the mean over the depths that are "
                 "there. The next column averages the relative gains of the single data sets "
                 "instead."
             ),
             grid_of(gain_header(study), rows),
         ]
-    pairs = [(method, BASELINE) for method in methods if method != BASELINE]
-    pairs += [(OURS, method) for method in methods if method not in (OURS, BASELINE)]
+    pairs = [(method, baseline) for method in methods if method != baseline]
+    pairs += [(OURS, method) for method in methods if method not in (OURS, baseline)]
     pairs = [(a, b) for a, b in pairs if {a, b} <= set(methods)]
     if pairs:
         blocks += [
@@ -96,7 +96,7 @@ def against_the_paper(study: Study) -> list[Block]:
     """Return our figures beside the paper's."""
     rows = []
     for method in study.present(COMPARED):
-        figures = paper.ACCURACY.get("cart" if method == BASELINE else method)
+        figures = paper.ACCURACY.get("cart" if method == study.baseline else method)
         for depth in study.fits.depths:
             mean = average(study.fits, method, depth)
             if figures is None or mean is None or depth not in figures:
@@ -121,7 +121,7 @@ def against_the_paper(study: Study) -> list[Block]:
     gains = []
     for method, stated in paper.STATED_GAIN.items():
         for part, name in enumerate(PARTS):
-            found = comparisons(study, method, BASELINE, name)
+            found = comparisons(study, method, study.baseline, name)
             if found:
                 gains.append(
                     [method, name, signed(fmean(c.gain_of_means for c in found.values()))]
@@ -163,8 +163,9 @@ def mean_ranks(study: Study) -> list[Block]:
 
 def _complete_at(study: Study, methods: Sequence[str], depth: int) -> list[str]:
     """Leave out methods without fits on most data sets, and the second implementation of CART."""
-    most = max((len(study.fits.of(method, depth)) for method in methods), default=0)
-    chosen = [m for m in methods if 2 * len(study.fits.of(m, depth)) > most and m != "cart"]
+    others = [m for m in methods if m == study.baseline or m != "cart"]
+    most = max((len(study.fits.of(method, depth)) for method in others), default=0)
+    chosen = [m for m in others if 2 * len(study.fits.of(m, depth)) > most]
     return chosen if chosen and common_splits(study.fits, chosen, depth) else []
 
 

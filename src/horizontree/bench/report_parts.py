@@ -24,10 +24,10 @@ from horizontree.bench.statistics import (
     common_splits,
     compare,
     paired_means,
+    standard_error,
     wilcoxon,
 )
 
-BASELINE = "cart-sklearn"
 OURS = "horizon"
 
 
@@ -39,6 +39,12 @@ class Study:
     failed: list[FitResult]
     planned: set[FitKey]
     runs: Sequence[Run]
+
+    @property
+    def baseline(self) -> str:
+        """CART: scikit-learn's, or ours where that has no fits."""
+        has_only_ours = "cart" in self.fits.methods and "cart-sklearn" not in self.fits.methods
+        return "cart" if has_only_ours else "cart-sklearn"
 
     def present(self, methods: Iterable[str]) -> list[str]:
         """Return those of the methods that have fits, in their order."""
@@ -185,18 +191,17 @@ def common_grids(study: Study, title: str, methods: Sequence[str], baseline: str
         }
         rows = []
         for number, method in enumerate(here):
-            train, test, seconds, size = (
-                fmean(values[number] for values in column.values()) if column else math.nan
-                for column in columns.values()
-            )
+            of_method = [[values[number] for values in each.values()] for each in columns.values()]
+            train, test, seconds, size = (fmean(each) if each else math.nan for each in of_method)
+            errors = [standard_error(each) for each in of_method[:2]]
             p_value = math.nan
             if baseline in here and method != baseline:
                 base = here.index(baseline)
                 tested = columns["test_accuracy"].values()
                 p_value = wilcoxon([values[number] - values[base] for values in tested])
             rows.append(
-                [method, percent(train), percent(test), f"{size:.1f}", f"{seconds:.3g}"]
-                + [p_text(p_value)]
+                [method, percent(train, errors[0]), percent(test, errors[1])]
+                + [f"{size:.1f}", f"{seconds:.3g}", p_text(p_value)]
             )
         header = ["method", "train %", "test %", "size", "seconds"]
         blocks += [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, fields
@@ -74,6 +75,16 @@ class FitResult:
         """Whether there is a tree; a failed fit has only a note that says why."""
         return self.status != FAILED
 
+    def check(self) -> None:
+        """Refuse figures that no fit has."""
+        if not self.is_done:
+            return
+        for name in ("train_accuracy", "test_accuracy"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, not a share")
+        if not 0 <= self.seconds < math.inf:
+            raise ValueError(f"seconds are {self.seconds}")
+
 
 FAILED = "failed"
 COLUMNS = tuple(field.name for field in fields(FitResult))
@@ -130,24 +141,28 @@ def _whole_lines(content: bytes) -> bytes:
 
 
 def _parse(content: bytes, name: str) -> list[FitResult]:
-    lines = csv.reader(io.StringIO(content.decode("utf-8"), newline=""))
-    header = next(lines, None)
-    if header is None:
+    text = content.decode("utf-8", errors="replace")
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error:  # not a table at all
+        lines = [[]]
+    if not lines:
         return []
-    if tuple(header) != COLUMNS:
+    if tuple(lines[0]) != COLUMNS:
         raise ResultsError(
             f"{name} is not a results file of this study: its first line is not the list of "
             "columns. Choose another file with --results."
         )
     results: dict[FitKey, FitResult] = {}
-    for number, cells in enumerate(lines, start=2):
+    for number, cells in enumerate(lines[1:], start=2):
         try:
             parsed = [parse(cell) for parse, cell in zip(_PARSERS, cells, strict=True)]
+            result = FitResult(*parsed)
+            result.check()
         except ValueError as error:
             raise ResultsError(
                 f"{name}, line {number} is damaged ({error}). Delete that line and run again."
             ) from error
-        result = FitResult(*parsed)
         results[result.key] = result
     return list(results.values())
 

@@ -140,7 +140,8 @@ def _mean(fits: Iterable[FitResult], name: str) -> float:
     return fmean(getattr(fit, name) for fit in fits)
 
 
-def _error(values: Sequence[float]) -> float:
+def standard_error(values: Sequence[float]) -> float:
+    """Return the standard error of a mean; nan for a single value."""
     return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
@@ -160,8 +161,8 @@ def average(fits: Fits, method: str, depth: int) -> Averages | None:
         n_stopped=sum(fit.status == "time_limit" for fit in chosen),
         train=fmean(train),
         test=fmean(test),
-        train_error=_error(train),
-        test_error=_error(test),
+        train_error=standard_error(train),
+        test_error=standard_error(test),
         seconds=fmean(_mean(group, "seconds") for group in groups),
         n_splits_used=fmean(_mean(group, "n_splits_used") for group in groups),
     )
@@ -208,7 +209,7 @@ def compare(
         gain_of_means=100 * (fmean(mine) / fmean(base) - 1) if fmean(base) > 0 else math.nan,
         mean_of_gains=fmean(gains) if gains else math.nan,
         difference=fmean(points),
-        error=_error(points),
+        error=standard_error(points),
         wins=sum(point > _SAME for point in points),
         ties=sum(abs(point) <= _SAME for point in points),
         losses=sum(point < -_SAME for point in points),
