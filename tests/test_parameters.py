@@ -37,6 +37,7 @@ WRONG_FOR_ALL = {
     "min_samples_leaf": NOT_COUNTS,
     "ccp_alpha": (-0.1, -1e-300, "0", None, True, np.nan, np.inf, [0.0]),
     "n_jobs": (0, 1.5, "2", [1]),
+    "random_state": (-1, "seed", 1.5, True, [3]),
 }
 WRONG_FOR_CART = {
     "max_depth": tuple(v for v in NOT_COUNTS if v is not None),
@@ -51,7 +52,6 @@ WRONG_FOR_EVOLUTIONARY = {
     "warm_starts": ("cart", None, 3, ("CART",), ("cart", "oct"), (None,)),
     "time_limit": (0, -1, np.nan, np.inf, "1", True),
     "backend": ("gpu", "CPU", None, 0),
-    "random_state": (-1, "seed", 1.5, True),
 }
 WRONG_FOR_HORIZON_TREE = {
     "max_depth": (*NOT_COUNTS, 17, 10**6),
@@ -59,13 +59,11 @@ WRONG_FOR_HORIZON_TREE = {
     "effort": ("slow", "Normal", None, 1),
     "backend": (*WRONG_FOR_EVOLUTIONARY["backend"], "reference"),
     "time_limit": WRONG_FOR_EVOLUTIONARY["time_limit"],
-    "random_state": WRONG_FOR_EVOLUTIONARY["random_state"],
 }
 WRONG_FOR_LOCAL_SEARCH = {
     "max_depth": (*NOT_COUNTS, 13),
     "n_starts": NOT_COUNTS,
     "time_limit": WRONG_FOR_EVOLUTIONARY["time_limit"],
-    "random_state": WRONG_FOR_EVOLUTIONARY["random_state"],
 }
 WRONG_FOR_QUANTILES = {
     "max_depth": (*NOT_COUNTS, 4),
@@ -113,8 +111,6 @@ def test_every_parameter_has_its_wrong_values():
     covered = {kind: {"verbose"} for kind in KINDS}
     for case in wrong_values():
         covered[case.values[0]].add(case.values[1])
-    for kind in (CARTClassifier, QuantBnBClassifier, RSOCTClassifier):
-        covered[kind].add("random_state")  # accepted for likeness, never used
     assert covered == {kind: set(kind().get_params()) for kind in KINDS}
 
 

@@ -7,6 +7,8 @@ import io
 from pathlib import Path
 from typing import Any, Self
 
+from sklearn.utils.validation import check_is_fitted
+
 from horizontree.atomic_file import replacing
 
 _SETTINGS = {
@@ -111,6 +113,7 @@ def plot_alpha_path(search: Any, ax: Any = None) -> Any:
     >>> plot_alpha_path(search).get_xlabel()  # doctest: +SKIP
     'price of a split (ccp_alpha)'
     """
+    check_is_fitted(search)
     if ax is None:
         _, ax = _of_matplotlib("matplotlib.pyplot").subplots()
     results = search.cv_results_

@@ -117,6 +117,9 @@ def test_parquet_columns_that_are_no_numbers_are_refused(
     message = refusal_of("fit", "d.parquet", "--target", "y")
     assert "column 'd' holds Date, not numbers; drop the column with --drop d or" in message
     assert "expected class labels" in refusal_of("fit", "d.parquet", "--target", "d")
+    huge = polars.Series("a", [2**53 + i for i in range(frame.height)])
+    frame.with_columns(huge).write_parquet("h.parquet")
+    assert "float64 cannot tell apart" in refusal_of("fit", "h.parquet", "--target", "y")
     frame.with_columns(a=polars.lit("x")).write_parquet("t.parquet")
     message = refusal_of("fit", "t.parquet", "--target", "y")
     assert "t.parquet: row 1, column 'a': 'x' is not a number" in message

@@ -98,6 +98,23 @@ def test_a_plot_shows_accuracies_sizes_and_the_choice():
     pyplot.close(axes.figure)
 
 
+def test_the_highest_score_can_be_asked_for(noisy, capsys):
+    asked = ("tune", noisy, "--target", "y", "--method", "cart", "--json")
+    auto, best = (
+        answer_of(capsys, *asked, "--selection", selection)["path"]
+        for selection in ("auto", "best")
+    )
+    assert auto["mean_test_score"] == best["mean_test_score"]
+    assert best["mean_test_score"] == pytest.approx(best["selection_score"])
+    assert auto["selection_score"] != pytest.approx(best["selection_score"])
+
+
+def test_a_search_that_did_not_end_is_said(noisy, capsys):
+    asked = ("tune", noisy, "--target", "y", "--method", "quant-bnb", "--depth", "3", "--quiet")
+    assert main([*asked, "--alphas", "2", "--cv", "2", "--time-limit", "0.05"]) == 0
+    assert "The time limit struck; this is the best tree so far." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -142,6 +159,17 @@ def test_the_table_ends_with_one_sentence_of_advice(noisy, capsys):
     assert [line.split()[0] for line in lines[3:6]] == ["cart", "mh-deoct", "horizon"]
     assert lines[-1].startswith("Take ")
     assert lines[-1].count(".") == 1
+
+
+def test_methods_that_are_no_better_than_one_answer_are_not_advised(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = {"a": rng.random(200), "b": rng.random(200), "y": np.arange(200) % 6 == 0}
+    polars.DataFrame(frame).write_csv("noise.csv")
+    answer = answer_of(capsys, "compare", "noise.csv", "--target", "y", "--depth", "4", "--json")
+    assert max(each["test_accuracy"] for each in answer["methods"].values()) <= 166 / 200
+    assert answer["advice"].startswith("Take none of them")
+    assert "83.00 %" in answer["advice"]
 
 
 def test_a_time_limit_is_for_the_methods_that_need_one(noisy, capsys):

@@ -105,7 +105,7 @@ def _add_search(parser: _Parser) -> None:
     search.add_argument("--horizon", type=_horizon, metavar="N",
                         help="levels looked ahead, or auto (default: auto)")  # fmt: skip
     search.add_argument("--time-limit", type=_number(0, is_open=True), metavar="SECONDS",
-                        help="keep the best tree found by then")  # fmt: skip
+                        help="of each fit: keep the best tree found by then")  # fmt: skip
     search.add_argument("--seed", type=_integer(0, 2**32 - 1), metavar="N",
                         help="same seed, same tree (default: 0)")  # fmt: skip
     search.add_argument("--jobs", type=_jobs, metavar="N", help="threads; -1 for all (default: 1)")
@@ -130,6 +130,9 @@ def _add_tune(commands: _Commands[_Parser]) -> None:
                              "(default: 5)")  # fmt: skip
     choice.add_argument("--alphas", type=_integer(2), default=21, metavar="N",
                         help="prices to choose from (default: 21)")  # fmt: skip
+    choice.add_argument("--selection", choices=("auto", "best"), default="auto",
+                        help="best: the highest score, of equal ones the smallest trees; auto: "
+                             "unless a few rows may be luck (default: auto)")  # fmt: skip
     result = tune.add_argument_group("the result")
     result.add_argument("--output", metavar="MODEL.json", help="where to save the model")
     result.add_argument("--plot", metavar="FILE",

@@ -75,7 +75,8 @@ def run(arguments: argparse.Namespace) -> None:
         if not is_quiet(arguments):
             note(f"{name}: {arguments.folds} folds{_limit_text(estimator)} ...")
         standings[name] = _standing(estimator, samples, folds)
-    advice = _advice(standings)
+    most_frequent = max(samples.labels.counts().values()) / len(samples.matrix)
+    advice = _advice(standings, most_frequent)
     if arguments.json:
         say_json(_summary(arguments, samples, standings, advice))
     else:
@@ -155,9 +156,17 @@ def _standing(estimator: Any, samples: Samples, folds: list[tuple[Any, Any]]) ->
     return standing
 
 
-def _advice(standings: dict[str, Standing]) -> str:
-    """Say in one sentence which method to take: of those that are as good, the smallest tree."""
+def _advice(standings: dict[str, Standing], most_frequent: float) -> str:
+    """Say in one sentence which method to take: of those that are as good, the smallest tree.
+
+    None, where the share of the most frequent class is as high.
+    """
     best = max(standings, key=lambda name: standings[name].mean)
+    if standings[best].mean <= most_frequent:
+        return (
+            "Take none of them as it is: always saying the most frequent class is right as often ("
+            f"{100 * most_frequent:.2f} %), so tune a price of a split or look for better features."
+        )
     least = standings[best].mean - standings[best].error
     good = [name for name, standing in standings.items() if standing.mean >= least]
     chosen = min(good, key=lambda name: (np.mean(standings[name].leaves), -standings[name].mean))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from horizontree.cli import csv_file
 from horizontree.cli.console import CommandError, ReadingProgress, plural
 from horizontree.cli.csv_file import MISSING, CsvHead
+from horizontree.estimators.parameters import EXACT_INTEGERS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -180,6 +181,12 @@ def _unreadable(path: str, kind: str, error: Exception) -> CommandError:
     return CommandError(f"cannot read {path} as {kind}: {reason}")
 
 
+def _largest(integers: pl.Series) -> int:
+    """Return the largest absolute value of a column of integers; 0 for none."""
+    ends: list[Any] = [integers.min(), integers.max()]
+    return max(abs(int(end)) for end in ends if end is not None) if ends != [None, None] else 0
+
+
 class Table:
     """The rows of a data file.
 
@@ -242,6 +249,11 @@ class Table:
             raise CommandError(
                 f"{self.path}: column {name!r} holds {series.dtype}, not numbers; "
                 f"{self._advised(name)}"
+            )
+        elif series.dtype.is_integer() and _largest(series) > EXACT_INTEGERS:
+            raise CommandError(
+                f"{self.path}: column {name!r} holds integers beyond {EXACT_INTEGERS:,}, which "
+                f"float64 cannot tell apart; subtract an offset, or {self._advised(name)}"
             )
         series = series.cast(polars.Float64)
         is_missing = series.is_null() | series.is_nan().fill_null(False)

@@ -19,7 +19,7 @@ from horizontree.cli.console import (
 from horizontree.cli.devices import check_jax, keep_programs
 from horizontree.cli.evaluate import Comparison, compare
 from horizontree.cli.labels import Labels
-from horizontree.cli.models import check_output, facts, tree_text
+from horizontree.cli.models import check_output, ending, facts, tree_text
 from horizontree.cli.training import (
     Samples,
     check_options,
@@ -118,8 +118,7 @@ def _text(
         )
     model = fitted[arguments.method]
     lines += ["", _results(samples, fitted, tests), "", _verdict(arguments.method, model)]
-    if model.status_ == "interrupted":
-        lines.append("The search was interrupted; this is the best tree so far.")
+    lines += ending(model)
     return "\n".join([*lines, "", tree_text(model), "", *next_steps(arguments)])
 
 

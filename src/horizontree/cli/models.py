@@ -82,6 +82,14 @@ def tree_text(estimator: Any) -> str:
     return text
 
 
+def ending(estimator: Any) -> list[str]:
+    """Say that a search did not come to its end, if so."""
+    why = {"interrupted": "The search was interrupted", "time_limit": "The time limit struck"}
+    if estimator.status_ not in why:
+        return []
+    return [f"{why[estimator.status_]}; this is the best tree so far."]
+
+
 def facts(estimator: Any, method: str) -> dict[str, Any]:
     """Return what is known about a fitted tree, as JSON values."""
     tree = estimator.tree_

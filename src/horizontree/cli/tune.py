@@ -10,7 +10,7 @@ import numpy as np
 
 from horizontree.cli.console import CommandError, note, plural, say, say_json, table
 from horizontree.cli.devices import check_jax, keep_programs
-from horizontree.cli.models import check_output, facts, tree_text
+from horizontree.cli.models import check_output, ending, facts, tree_text
 from horizontree.cli.training import (
     Samples,
     check_options,
@@ -48,7 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
         check_jax()
     samples = read_samples(arguments)
     search = AlphaSearchCV(
-        estimator, n_alphas=arguments.alphas, cv=arguments.cv, random_state=seed_of(arguments)
+        estimator,
+        n_alphas=arguments.alphas,
+        cv=arguments.cv,
+        selection=arguments.selection,
+        random_state=seed_of(arguments),
     )
     if not is_quiet(arguments):
         note(f"fitting {arguments.method} a few times for {arguments.alphas} prices of a split ...")
@@ -123,6 +127,7 @@ def _text(arguments: argparse.Namespace, samples: Samples, search: AlphaSearchCV
             f"{arguments.method} with ccp_alpha {search.best_alpha_:.6g} on all rows: depth "
             f"{tree.max_depth}, {plural(tree.n_leaves, 'leaf')}, "
             f"{plural(model.n_errors_, 'training error')} ({plural(search.n_fits_, 'fit')} in all)",
+            *ending(model),
             "",
             tree_text(model),
             "",

@@ -22,6 +22,7 @@ from horizontree.encoding import SampleSet, rank_samples
 from horizontree.estimators.compilation import announce_compilation
 from horizontree.estimators.parameters import (
     check_integer,
+    check_random_state,
     check_real,
     refuse_categories,
     refuse_huge_integers,
@@ -103,6 +104,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
     max_depth: int | None
     min_samples_leaf: int = 1
     ccp_alpha: float = 0.0
+    random_state: Any
     n_jobs: int | None = None
     verbose: int
     time_limit: float | None = None
@@ -111,6 +113,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         """Check the parameters; a subclass adds its own."""
         check_integer("min_samples_leaf", self.min_samples_leaf, at_least=1)
         check_real("ccp_alpha", self.ccp_alpha)
+        check_random_state(self.random_state)
         if self.time_limit is not None:
             check_real("time_limit", self.time_limit, above=0.0)
         if self.n_jobs is not None:

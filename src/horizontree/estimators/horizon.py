@@ -135,7 +135,6 @@ class HorizonTreeClassifier(BaseTreeClassifier):
         check_integer("max_depth", self.max_depth, at_least=1, at_most=DEEPEST)
         check_choice("effort", self.effort, EFFORTS)
         check_choice("backend", self.backend, _BACKENDS)
-        seed_of(self.random_state)
         self._horizon()
 
     def _horizon(self) -> int:

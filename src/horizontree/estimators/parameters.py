@@ -57,24 +57,31 @@ def check_warm_starts(value: Any, choices: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in choices if name in names)
 
 
+def check_random_state(random_state: Any) -> None:
+    """Refuse what is no ``random_state``; nothing is drawn."""
+    if isinstance(random_state, Integral):
+        check_integer("random_state", random_state, at_least=0)
+    elif not (random_state is None or isinstance(random_state, np.random.RandomState)):
+        raise ValueError(
+            "random_state must be an integer of at least 0, a RandomState instance or None, "
+            f"got {random_state!r}."
+        )
+
+
 def seed_of(random_state: Any) -> int:
     """Turn a ``random_state`` into one seed.
 
     None gives fresh entropy and leaves NumPy's global generator alone.
     """
+    check_random_state(random_state)
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
-    if isinstance(random_state, Integral):
-        return check_integer("random_state", random_state, at_least=0)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(np.iinfo(np.int32).max))
-    raise ValueError(
-        "random_state must be an integer of at least 0, a RandomState instance or None, "
-        f"got {random_state!r}."
-    )
+    return int(random_state)
 
 
-_EXACT = 1 << 53
+EXACT_INTEGERS = 1 << 53
 """Integers up to here are all different in float64."""
 
 
@@ -91,9 +98,9 @@ def refuse_huge_integers(X: Any) -> None:
             return
     for values in columns:
         is_integer = values.dtype.kind in "iu" and values.size > 0
-        if is_integer and max(int(values.max()), -int(values.min())) > _EXACT:
+        if is_integer and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS:
             raise ValueError(
-                f"X holds integers beyond {_EXACT:,}, which float64 cannot tell apart; "
+                f"X holds integers beyond {EXACT_INTEGERS:,}, which float64 cannot tell apart; "
                 "subtract an offset or rank the column."
             )
 

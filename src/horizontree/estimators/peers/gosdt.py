@@ -107,7 +107,6 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
         super()._check_parameters()
         check_integer("max_depth", self.max_depth, at_least=1)
         check_choice("binarizer", self.binarizer, BINARIZERS)
-        seed_of(self.random_state)
 
     def _search(self, problem: Problem) -> Found:
         if not problem.watch.has_limit:

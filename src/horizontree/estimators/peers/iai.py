@@ -77,7 +77,6 @@ class IAIOCTClassifier(BaseTreeClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("max_depth", self.max_depth, at_least=1)
-        seed_of(self.random_state)
 
     def _search(self, problem: Problem) -> Found:
         advice = (

@@ -93,7 +93,6 @@ class STreeDClassifier(BaseTreeClassifier):
         super()._check_parameters()
         check_integer("max_depth", self.max_depth, at_least=1, at_most=20)
         check_choice("binarizer", self.binarizer, BINARIZERS)
-        seed_of(self.random_state)
 
     def _search(self, problem: Problem) -> Found:
         pystreed = package("pystreed", 'pip install "horizontree[peers]"')
