@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from horizontree import progress
+from horizontree import RSOCTClassifier, progress
 from horizontree.progress import ProgressLine
 from problems import KINDS, make_data, quick
 
@@ -52,7 +52,7 @@ def test_a_log_gets_whole_lines(clock):
     clock[0] += 11
     line.update("nodes", 0, 0, None, None)
     line.close("5 errors")
-    assert log.getvalue() == f"CART {'·' * 10} 0/0 nodes, 11.0 s\nCART: 5 errors\n"
+    assert log.getvalue() == "CART 0 nodes, 11.0 s\nCART: 5 errors\n"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,6 +64,14 @@ def test_a_verbose_fit_ends_with_a_summary_on_standard_error(kind, capsys):
     *_, summary = captured.err.splitlines()
     start = f"{kind.__name__}: {model.n_errors_} errors of 80, {model.tree_.n_splits} splits"
     assert summary.startswith(f"{start}, {model.status_}, ")
+
+
+def test_a_bound_that_is_known_stands_in_the_summary(capsys):
+    X, y = make_data(200, 5, 3, seed=2)
+    model = RSOCTClassifier(2, max_boxes=3000, verbose=1).fit(X, y)
+    assert 0 < model.lower_bound_ < model.objective_
+    bound = f"bound {round(model.lower_bound_, 2):,}, gap {model.gap_:.1%}"
+    assert f"{model.status_}, {bound}, " in capsys.readouterr().err
 
 
 def test_a_quiet_fit_says_nothing(capsys):

@@ -35,15 +35,20 @@ class ProgressLine:
         self.lock = threading.Lock()
 
     def update(self, what: str, done: int, total: int, cost: int | None, bound: int | None) -> None:
-        """Show the state; a log gets at most one line in ten seconds."""
+        """Show the state; a log gets at most one line in ten seconds.
+
+        A total of 0 is one that nobody knows.
+        """
         with self.lock:
             now = time.monotonic()
             if now - self.shown < (0.1 if self.is_terminal else 10.0):
                 return
             self.shown = now
-            filled = _WIDTH * done // max(total, 1)
-            bar = "█" * filled + "·" * (_WIDTH - filled)
-            text = f"{self.name} {bar} {done}/{total} {what}"
+            text = f"{self.name} {done:,} {what}"
+            if total > 0:
+                filled = _WIDTH * done // total
+                bar = "█" * filled + "·" * (_WIDTH - filled)
+                text = f"{self.name} {bar} {done}/{total} {what}"
             if cost is not None:
                 text += f", cost {round(cost / self.cost_scale, 2):,}"
             if cost is not None and bound is not None:

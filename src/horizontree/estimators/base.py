@@ -182,9 +182,11 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         self._keep(found, problem)
         self.fit_time_ = time.perf_counter() - started
         if line is not None:
+            has_gap = 0 < self.lower_bound_ < self.objective_
+            bound = f", bound {round(self.lower_bound_, 2):,}, gap {self.gap_:.1%}"
             line.close(
                 f"{self.n_errors_:,} errors of {len(labels):,}, {self.tree_.n_splits} splits, "
-                f"{self.status_}, {self.fit_time_:.2f} s"
+                f"{self.status_}{bound if has_gap else ''}, {self.fit_time_:.2f} s"
             )
         return self
 

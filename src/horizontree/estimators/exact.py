@@ -37,7 +37,7 @@ class ExactClassifier(BaseTreeClassifier):
         def report(n_boxes: int, cost: int, bound: int) -> None:
             nonlocal n_done
             n_done = n_boxes
-            watch.report("boxes", n_boxes, n_boxes, cost, bound)
+            watch.report("boxes", n_boxes, 0, cost, bound)
 
         solved = self._solve(problem, stops, report)
         return Found([problem.tree_of(solved.root)], n_iter=solved.n_boxes, bound=solved.bound)
