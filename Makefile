@@ -61,11 +61,12 @@ bench-horizon: $(VENV)/made-for-development  ## HorizonTree against ConTree, pro
 STUDY := $(BIN)/horizontree bench study --results docs/results/study.csv --jobs 2 --time-limit 5
 
 study: $(VENV)/made-for-development  ## the paper's study and its report; hours, resumable
-	$(STUDY) --splits 10 --methods deoct mh-deoct
+	$(STUDY) --splits 10 --methods deoct mh-deoct streed
+	$(STUDY) --splits 10 --splits-at 8=3 --methods mh-deoct-tuned
+	$(STUDY) --splits 10 --depths 2 --methods contree
 	$(STUDY) --splits 90 --depths 2 3 --methods cart-sklearn cart deoct mh-deoct horizon
 	$(STUDY) --splits 40 --methods cart-sklearn cart horizon cart-tuned horizon-tuned
-	$(STUDY) --splits 3 --methods mh-deoct-long ls-oct quant-bnb rs-oct gosdt-guesses contree streed \
-	  mh-deoct-tuned \
+	$(STUDY) --splits 3 --methods mh-deoct-long ls-oct quant-bnb rs-oct gosdt-guesses contree \
 	  cart-guesses cart-mdlp mh-deoct-guesses mh-deoct-mdlp horizon-guesses horizon-mdlp
 	$(STUDY) --splits 3 --methods deoct-cold mh-deoct-cold mh-deoct-from-cart \
 	  mh-deoct-from-deoct mh-deoct-from-local-cart mh-deoct-from-cart-deoct \

@@ -166,7 +166,7 @@ METHODS: dict[str, Method] = {
     "cart": _ours("CARTClassifier"),
     "ls-oct": _ours("LSOCTClassifier"),
     "quant-bnb": _ours("QuantBnBClassifier", depths=(1, 3), has_limit=True),
-    "rs-oct": _ours("RSOCTClassifier", depths=(1, 2), has_limit=True),
+    "rs-oct": _ours("RSOCTClassifier", depths=(1, 3), has_limit=True),
     "gosdt-guesses": _ours("GOSDTGuessesClassifier", package="gosdt", has_limit=True),
     "contree": _ours("ConTreeClassifier", package="pycontree", depths=(1, 4), has_limit=True),
     "streed": _ours("STreeDClassifier", package="pystreed", depths=(1, 4), has_limit=True),
