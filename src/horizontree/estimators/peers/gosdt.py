@@ -29,7 +29,7 @@ from horizontree.search.watch import Watch
 
 _ADVICE = 'pip install "horizontree[gosdt]"'
 
-_GRACE = 0.5
+_GRACE = 0.3
 """Seconds beyond the limit that an answer is waited for."""
 
 _Solver = Callable[[Any, Any, Any, dict[str, Any]], dict[str, Any] | None]
