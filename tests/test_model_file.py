@@ -144,15 +144,16 @@ def random_models(draw: st.DrawFn) -> Any:
 
     grow(draw(st.integers(0, 4)))
     method = draw(st.sampled_from([CARTClassifier, DEOCTClassifier, MHDEOCTClassifier]))
-    model = method(max_depth=draw(st.integers(1, 9)), ccp_alpha=draw(st.floats(0, 1)))
+    model = method(max_depth=draw(st.integers(4, 9)), ccp_alpha=draw(st.floats(0, 1)))
     model.tree_ = Tree(*(np.array([row[column] for row in rows]) for column in range(5)))
     model.classes_ = classes
     model.n_features_in_ = n_features
-    model.n_errors_, model.status_ = model.tree_.n_errors, draw(st.text(max_size=9))
+    model.n_errors_ = model.tree_.n_errors
+    model.status_ = draw(st.sampled_from(["completed", "time_limit", "interrupted"]))
     model.objective_ = model.n_errors_ + draw(st.floats(0, 1e12))
     model.n_iter_ = draw(st.integers(0, 10**6))
-    model.lower_bound_ = draw(st.none() | st.floats(max_value=model.objective_, allow_nan=False))
-    model.gap_, model.fit_time_ = draw(st.sampled_from([0.0, 0.25, np.inf])), draw(st.floats(0, 9))
+    model.lower_bound_ = draw(st.none() | st.floats(0, model.objective_))
+    model.gap_, model.fit_time_ = draw(st.sampled_from([0.0, 0.25, 1.0])), draw(st.floats(0, 9))
     return model
 
 

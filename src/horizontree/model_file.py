@@ -317,6 +317,10 @@ def _assemble(content: ModelContent) -> Any:
         estimator._check_parameters()
     except ValueError as error:
         model_schema.fail(f"in parameters, {error}")
+    if estimator.max_depth is not None and content.tree.max_depth > estimator.max_depth:
+        model_schema.fail(
+            f"the tree has {content.tree.max_depth} levels, and max_depth is {estimator.max_depth}"
+        )
     state = {
         **content.fitted,
         "tree_": content.tree,

@@ -39,6 +39,8 @@ FORMAT_VERSION = 1
 FITTED = ("objective_", "n_errors_", "lower_bound_", "gap_", "status_", "fit_time_", "n_iter_")
 """The fitted attributes that every estimator has, beside the tree and what it was fitted on."""
 
+STATUSES = ("optimal", "completed", "time_limit", "interrupted")
+
 OWN_FIELD = {"tree_", "classes_", "n_features_in_", "feature_names_in_"}
 """The fitted attributes that are not in ``fitted`` but have a field of their own."""
 
@@ -335,11 +337,14 @@ def _check_fitted(fitted: Mapping[str, Any], tree: Tree) -> None:
         fail(f"fitted.objective_ is {objective}, and the tree makes {tree.n_errors} errors")
     if _finite(fitted["fit_time_"], "fitted.fit_time_") < 0:
         fail("fitted.fit_time_ is negative")
-    if not isinstance(fitted["status_"], str):
-        fail(f"fitted.status_ is {_brief(fitted['status_'])}; expected text")
+    if fitted["status_"] not in STATUSES:
+        known = ", ".join(STATUSES)
+        fail(f"fitted.status_ is {_brief(fitted['status_'])}; expected one of {known}")
     for name in ("lower_bound_", "gap_"):
         if fitted[name] is not None and not _is_number(fitted[name]):
             fail(f"fitted.{name} is {_brief(fitted[name])}; expected a number or null")
+        if fitted[name] is not None and not 0 <= fitted[name] < math.inf:
+            fail(f"fitted.{name} is {_brief(fitted[name])}; expected a number of at least 0")
     bound = fitted["lower_bound_"]
     if bound is not None and bound > objective:
         fail(f"fitted.lower_bound_ is {_brief(bound)}, above objective_ {objective}")
