@@ -306,6 +306,11 @@ def test_integers_that_float64_would_round_are_refused(made):
     CARTClassifier().fit(made([[0], [2**53], [1], [2]]), [0, 1, 0, 1])
 
 
+def test_integers_of_more_than_64_bits_are_refused_too():
+    with pytest.raises(ValueError, match="integers beyond"):
+        CARTClassifier().fit([[2**70], [2**70 + 1]], [0, 1])
+
+
 def test_a_fit_that_is_refused_leaves_the_model_as_it_was():
     model = CARTClassifier().fit(X, Y)
     before = model.predict(X)

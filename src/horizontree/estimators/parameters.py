@@ -97,8 +97,12 @@ def refuse_huge_integers(X: Any) -> None:
         except ValueError:  # rows of different lengths: others say so
             return
     for values in columns:
-        is_integer = values.dtype.kind in "iu" and values.size > 0
-        if is_integer and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS:
+        numbers: list[Any] = []
+        if values.dtype.kind in "iu" and values.size > 0:
+            numbers = [values.min(), values.max()]
+        elif values.dtype == object:  # integers of any length, and perhaps others
+            numbers = [value for value in values.flat if isinstance(value, Integral)]
+        if any(abs(int(number)) > EXACT_INTEGERS for number in numbers):
             raise ValueError(
                 f"X holds integers beyond {EXACT_INTEGERS:,}, which float64 cannot tell apart; "
                 "subtract an offset or rank the column."
