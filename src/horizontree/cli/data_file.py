@@ -184,7 +184,7 @@ def _unreadable(path: str, kind: str, error: Exception) -> CommandError:
 def _largest(integers: pl.Series) -> int:
     """Return the largest absolute value of a column of integers; 0 for none."""
     ends: list[Any] = [integers.min(), integers.max()]
-    return max(abs(int(end)) for end in ends if end is not None) if ends != [None, None] else 0
+    return max((abs(end) for end in ends if end is not None), default=0)
 
 
 class Table:
