@@ -77,6 +77,14 @@ def test_the_gains_of_the_papers_own_table_are_those_computed_by_hand():
     assert paper.gain_of_table("mh-deoct") == pytest.approx((2.623, 1.348), abs=0.001)
 
 
+def test_the_gains_by_tuning_of_the_papers_own_tables_are_those_computed_by_hand():
+    # 78.85 / 78.21, 82.71 / 81.78, 84.81 / 83.60, 87.73 / 86.31; 78.85 / 77.43 and so on
+    gains = paper.tuned_gains_of_table("mh-deoct-tuned", "mh-deoct")
+    assert gains == pytest.approx({2: 0.818, 3: 1.137, 4: 1.447, 8: 1.645}, abs=0.001)
+    gains = paper.tuned_gains_of_table("mh-deoct-tuned", "cart-tuned")
+    assert gains == pytest.approx({2: 1.834, 3: 1.910, 4: 1.911, 8: 0.804}, abs=0.001)
+
+
 def test_wilcoxons_test_needs_six_differences_and_is_scipys():
     assert math.isnan(wilcoxon([1.0, 2.0, 3.0, 0.0, 0.0, 4.0, 5.0]))
     differences = [1.0, 2.0, 3.0, -0.5, 4.0, 5.0, 6.0]
