@@ -5,11 +5,10 @@
     python benchmarks/tuning.py --only paper      makes the fits that docs/results/paper-tuning.csv
                                                   does not have yet: half an hour, resumable
 
-`docs/decisions/0030` says what is asked and why. The second section does what the paper's authors
-published for their tuning: prices are chosen on a quarter of the rows, the chosen price is fitted
-again on training and validation rows together, and of that tree and the one from half of the rows
-the better on the *test rows* counts. Here both are shown: the tree that was fitted again, and the
-better one.
+`docs/decisions/0030` says what is asked and why. The second section does what a public draft of the
+paper's code does: prices are chosen on a quarter of the rows, the chosen price is fitted again on
+training and validation rows together, and of that tree and the one from half of the rows the
+better on the *test rows* counts. Both are shown: the tree that was fitted again, and the better.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def ours() -> Table:
 
 
 def paper() -> Table:
-    """Do what the paper's authors published for their tuning."""
+    """Do what a draft of the paper's code does."""
     results = paper_fits()
     pairs = ((AGAIN, METHOD), (BETTER, METHOD))
     rows = [row for tuned, base in pairs for row in gain_rows(results, tuned, base)]
@@ -80,10 +79,7 @@ def gain_rows(results: list[FitResult], method: str, base: str) -> list[list[str
     """Return a row for each of the two measures."""
     splits = sorted({fit.split for fit in results})
     rows = []
-    for name, measure in (
-        ("ratio of means", "gain_of_means"),
-        ("data sets' gains", "mean_of_gains"),
-    ):
+    for measure, name in MEASURES.items():
         row = [f"{method} over {base}", name]
         of_all = gains(results, method, base, measure)
         without = [
@@ -124,7 +120,7 @@ def paper_fits() -> list[FitResult]:
 
 
 def tuned_by_the_paper(shared: Path, key: tuple[str, int, int]) -> list[FitResult]:
-    """Fit without a price, and tune as the paper's authors do; one result for each tree."""
+    """Fit without a price, and tune as that draft does; one result for each tree."""
     name, split, depth = key
     data = load_dataset(shared, name)
     rows, test = split_rows(name, len(data.y), split)

@@ -197,7 +197,7 @@ def tuned_comparison(study: Study) -> list[Block]:
         Paragraph(
             "Relative gains in test accuracy, %. The cost is the time of all of these fits as a "
             "multiple of the other's. The paper's gains by depth are those of its tables of "
-            "averages; what it states is more, and must be the mean of the data sets' gains."
+            "averages; what it states is more, most likely the mean of the data sets' gains."
         ),
         grid_of([header[0], *header[2:], "cost"], rows),
         differences_grid(study, pairs),
@@ -208,9 +208,10 @@ def tuned_comparison(study: Study) -> list[Block]:
     ]
     blocks += [
         Paragraph(
-            "Tuned test accuracy in the paper, %. The code that its authors published takes, of "
+            "Tuned test accuracy in the paper, %. A public draft of its authors' code takes, of "
             "the tree that was fitted again with the chosen price and the one from half of the "
-            "rows, the better on the test rows, for CART and MH-DEOCT alike; no fit here does."
+            "rows, the better on the test rows, for CART and MH-DEOCT alike; no fit here looks at "
+            "them."
         ),
         grid_of(["method", *(f"depth {depth}" for depth in paper.DEPTHS)], in_paper),
     ]
