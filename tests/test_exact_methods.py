@@ -297,6 +297,24 @@ def test_groups_only_tighten(monkeypatch):
     assert grouped.n_boxes <= plain.n_boxes
 
 
+def test_a_limit_is_looked_at_between_two_groups(monkeypatch):
+    X, y = make_data(60, 2, 2, seed=4)
+    samples = rank_samples(X, y, 2)
+    monkeypatch.setattr(reduced_space, "_BOXES_BETWEEN_GROUPS", 20)
+    monkeypatch.setattr(reduced_space, "_MOST_BOXES_AT_A_TIME", 20)
+    optimum = reduced_space.solve(samples, 2, Objective(), 0).cost
+    solved_groups = []
+
+    def solve_group(*problem):
+        solved_groups.append(problem)
+        return least_errors(*problem)
+
+    monkeypatch.setattr(reduced_space, "least_errors", solve_group)
+    stopped = reduced_space.solve(samples, 2, Objective(), 4, lambda: len(solved_groups) == 1)
+    assert len(solved_groups) == 1
+    assert stopped.bound <= optimum <= stopped.cost
+
+
 @pytest.mark.parametrize("known", [None, -np.inf, np.nan])
 def test_a_solver_that_knows_nothing_makes_no_sample_wrong(known, monkeypatch):
     class Unsolved:

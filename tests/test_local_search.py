@@ -86,6 +86,32 @@ def test_nothing_is_left_to_improve_from_a_random_tree(data, depth, objective):
     assert found.cost == cost_of(found.root, samples, objective)
 
 
+def as_splits(tree, node=0):
+    """Make splits of a finished tree of features that are 0 or 1."""
+    if tree.left[node] < 0:
+        return None
+    below = as_splits(tree, tree.left[node]), as_splits(tree, tree.right[node])
+    return Split(int(tree.feature[node]), 0.0, *below)
+
+
+@settings(max_examples=150)
+@given(
+    st.integers(0, 10**6), st.integers(8, 40), st.integers(2, 4), st.sampled_from(range(1, 5)),
+    st.sampled_from([0.0, 0.02]),
+)  # fmt: skip
+def test_nothing_is_left_to_improve_in_the_finished_tree(seed, n, depth, smallest, price):
+    generator = np.random.default_rng(seed)
+    X = generator.integers(0, 2, (n, 5)).astype(float)
+    y = np.append([0, 1], generator.integers(0, 2, n - 2))
+    model = LSOCTClassifier(
+        depth, min_samples_leaf=smallest, ccp_alpha=price, n_starts=1, random_state=seed
+    ).fit(X, y)
+    objective = Objective.from_ccp_alpha(price, smallest, n)
+    root = as_splits(model.tree_)
+    for node in range(2 ** (depth + 1) - 1):
+        assert change_at(bin(node + 1)[3:], root, X, y, depth, objective) is root
+
+
 @pytest.mark.parametrize("always_sorts", [True, False])
 def test_sorting_and_filtering_are_the_same(always_sorts):
     samples = make_samples(500, 4, 3, n_values=20)

@@ -109,7 +109,9 @@ class LSOCTClassifier(BaseTreeClassifier):
         check_integer("n_starts", self.n_starts, at_least=1)
 
     def _search(self, problem: Problem) -> Found:
-        samples, objective, watch = problem.samples, problem.objective, problem.watch
+        samples, watch = problem.samples, problem.watch
+        # a split that gains nothing goes at once: its leaves would forbid changes above it
+        objective = problem.objective.preferring_small_trees()
         seed = seed_of(self.random_state)
         search = LocalSearch(samples, int(self.max_depth), objective, watch.should_stop)
         cart = grow_cart(
@@ -120,6 +122,5 @@ class LSOCTClassifier(BaseTreeClassifier):
         for improved in search.improve_all([cart], streams, problem.run):
             ends.append(improved)
             watch.report("starts", len(ends), len(streams), min(end.cost for end in ends))
-        best = min(ends, key=lambda end: end.cost)
-        trees = [problem.tree_of(root) for root in (cart, best.root)]
-        return Found(trees, n_iter=sum(end.n_sweeps for end in ends))
+        best = min(ends, key=lambda end: end.cost)  # the first is CART's tree or a better one
+        return Found([problem.tree_of(best.root)], n_iter=sum(end.n_sweeps for end in ends))

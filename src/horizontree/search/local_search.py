@@ -66,6 +66,7 @@ class LocalSearch:
         self.objective = objective
         self._stops = stops
         self._code = samples.codes()
+        self._starts: dict[int, NDArray[np.int32]] = {}
 
     def improve_all(
         self, first: Sequence[Split | None], streams: Sequence[int], run: Map = map
@@ -140,7 +141,7 @@ class LocalSearch:
         f = int(np.searchsorted(self.samples.features, tree.feature))
         n_left = self.samples.n_left_of_cut(f, tree.cut)
         heap.feature[node] = f
-        heap.cut[node] = self.samples.candidate_of(f, n_left)
+        heap.cut[node] = np.searchsorted(self._starts_of(f), n_left)
         self._write(tree.left, 2 * node + 1, heap)
         self._write(tree.right, 2 * node + 2, heap)
 
@@ -148,13 +149,19 @@ class LocalSearch:
         f = int(heap.feature[node])
         if f < 0:
             return None
-        last = int(self.samples.starts(f)[heap.cut[node]]) - 1
+        last = int(self._starts_of(f)[heap.cut[node]]) - 1
         return Split(
             feature=int(self.samples.features[f]),
             cut=self.samples.value_at(f, last),
             left=self._read(2 * node + 1, heap),
             right=self._read(2 * node + 2, heap),
         )
+
+    def _starts_of(self, f: int) -> NDArray[np.int32]:
+        """Return how many samples go left at each cut of a feature, counted once."""
+        if f not in self._starts:
+            self._starts[f] = self.samples.starts(f)
+        return self._starts[f]
 
 
 @dataclass(frozen=True, eq=False)

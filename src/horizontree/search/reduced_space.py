@@ -77,7 +77,7 @@ def solve(
     first = good_tree(samples, depth, objective, N_STARTS, stops)
     if samples.n_features == 0:
         return Solved(None, first.cost, first.cost, 0)
-    search = _Search(samples, depth, objective, first.cost, group_size)
+    search = _Search(samples, depth, objective, first.cost, group_size, stops)
     while search.n_open > 0 and search.n_divided < most_boxes and not stops():
         search.advance(most_boxes - search.n_divided)
         on_progress(search.n_divided, search.cost, search.bound)
@@ -89,11 +89,18 @@ class _Search:
     """The boxes that are still open, and the best tree so far."""
 
     def __init__(
-        self, samples: SampleSet, depth: int, objective: Objective, cost: int, group_size: int
+        self,
+        samples: SampleSet,
+        depth: int,
+        objective: Objective,
+        cost: int,
+        group_size: int,
+        stops: Callable[[], bool],
     ) -> None:
         self._samples = samples
         self._objective = objective
         self._group_size = group_size
+        self._stops = stops
         self._code = samples.codes()
         self._first_cut, self._last_cut = allowed_cuts(samples, objective.min_samples_leaf)
         self._n_inner = 2**depth - 1
@@ -177,7 +184,10 @@ class _Search:
         )
 
     def _tighten(self, box: int) -> None:
-        """Bound a box, the first on the heap, by groups of its open samples."""
+        """Bound a box, the first on the heap, by groups of its open samples.
+
+        Groups that nobody has time for count nothing, so that the bound holds.
+        """
         rows, samples = self._rows, self._samples
         if (rows.boxes[box, : self._n_inner] == UNDECIDED).any():
             return  # with any feature a tree gets almost any group right
@@ -186,6 +196,8 @@ class _Search:
         active = active[np.argsort(draws(self._n_groups, active))]
         n_errors = 0
         for first in range(0, len(active), self._group_size):
+            if self._stops():
+                break
             group = active[first : first + self._group_size]
             n_errors += least_errors(
                 self._code[group], samples.labels[group], samples.n_classes, rows.boxes[box]
