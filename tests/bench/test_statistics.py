@@ -122,6 +122,29 @@ def test_bars_join_the_longest_runs_of_what_is_not_distinguishable():
     assert rank(few, ["a", "b", "c"], 2).cliques == [(0, 2)]
 
 
+def test_accuracies_that_a_table_rounds_differently_are_ties():
+    # of twelve rows one is right in each of two splits, or two in one: the same mean
+    one_way, another = [round(1 / 12, 8), round(1 / 12, 8)], [round(2 / 12, 8), 0.0]
+    rows = [
+        made_up(method, f"set{number}", split, 2, test=value)
+        for method, accuracies in (("a", one_way), ("b", another))
+        for number in range(7)
+        for split, value in enumerate(accuracies)
+    ]
+    assert sum(one_way) != sum(another)
+    found = compare(Fits(rows), "a", "b", 2)
+    assert (found.wins, found.ties, found.losses) == (0, 7, 0)
+    assert math.isnan(found.p_value)
+    assert rank(Fits(rows), ["a", "b"], 2).mean_ranks == (1.5, 1.5)
+
+
+def test_ties_are_no_wider_than_the_rounding_of_the_table():
+    differences = [1.0, 1.0 + 1e-6, -2.0, 3.0, 4.0, 5.0, 6.0, -1e-6, 1e-4]
+    tied = [1.0, 1.0, -2.0, 3.0, 4.0, 5.0, 6.0, 0.0, 1e-4]
+    assert wilcoxon(differences) == stats.wilcoxon(tied, method="approx").pvalue
+    assert wilcoxon(differences) != stats.wilcoxon(differences, method="approx").pvalue
+
+
 def test_a_slope_is_the_exponent_of_the_rows():
     rows = [
         made_up("a", f"s{n}", 0, 2, seconds=1e-6 * n**1.5, n_train=n) for n in (10, 100, 1000, 5000)

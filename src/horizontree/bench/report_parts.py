@@ -198,7 +198,8 @@ def common_grids(study: Study, title: str, methods: Sequence[str], baseline: str
             if baseline in here and method != baseline:
                 base = here.index(baseline)
                 tested = columns["test_accuracy"].values()
-                p_value = wilcoxon([values[number] - values[base] for values in tested])
+                points = [100 * (values[number] - values[base]) for values in tested]
+                p_value = wilcoxon(points)
             rows.append(
                 [method, percent(train, errors[0]), percent(test, errors[1])]
                 + [f"{size:.1f}", f"{seconds:.3g}", p_text(p_value)]

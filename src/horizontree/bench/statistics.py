@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from horizontree.bench.results_file import FitResult
@@ -23,7 +24,7 @@ LEVEL = 0.05
 _FEWEST_FOR_TEST = 6  # with five differences the smallest two-sided p-value is above 5 %
 _MOST_FOR_EXACT = 50
 _FEWEST_FOR_SLOPE = 4
-_SAME = 1e-9  # points: means of the same accuracies in another order
+_SAME = 2e-6  # points: a table of fits has accuracies to eight decimals
 
 
 @dataclass(frozen=True)
@@ -218,13 +219,24 @@ def compare(
 
 
 def wilcoxon(differences: Sequence[float]) -> float:
-    """Return the two-sided p-value of Wilcoxon's signed-rank test; nan with too few."""
-    rounded = np.round(differences, 9)
-    if np.count_nonzero(rounded) < _FEWEST_FOR_TEST:
+    """Return the two-sided p-value of Wilcoxon's test of points; nan with too few of them."""
+    sizes = with_ties(np.append(np.abs(differences), 0.0))[:-1]
+    if np.count_nonzero(sizes) < _FEWEST_FOR_TEST:
         return math.nan
-    sizes = np.abs(rounded[rounded != 0])
-    is_exact = len(sizes) <= _MOST_FOR_EXACT and len(np.unique(sizes)) == len(sizes)
-    return float(stats.wilcoxon(rounded, method="exact" if is_exact else "approx").pvalue)
+    unequal = sizes[sizes != 0]
+    is_exact = len(unequal) <= _MOST_FOR_EXACT and len(np.unique(unequal)) == len(unequal)
+    method = "exact" if is_exact else "approx"
+    return float(stats.wilcoxon(np.copysign(sizes, differences), method=method).pvalue)
+
+
+def with_ties(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Make values equal that differ by no more than the rounding of the table of fits."""
+    order = np.argsort(points)
+    ascending = points[order]
+    is_first = np.diff(ascending, prepend=-math.inf) > _SAME
+    tied = np.empty_like(points)
+    tied[order] = ascending[is_first][np.cumsum(is_first) - 1]
+    return tied
 
 
 def rank(fits: Fits, methods: Sequence[str], depth: int, part: str = "test") -> Ranks | None:
@@ -233,7 +245,7 @@ def rank(fits: Fits, methods: Sequence[str], depth: int, part: str = "test") -> 
     n, k = len(means), len(methods)
     if n < 2 or k < 2:
         return None
-    accuracies = np.round(np.array(list(means.values())), 9)
+    accuracies = np.array([with_ties(100 * np.array(row)) for row in means.values()])
     mean_ranks = stats.rankdata(-accuracies, axis=1).mean(axis=0)
     order = np.argsort(mean_ranks, kind="stable")
     quantile = float(stats.studentized_range.ppf(1 - LEVEL, k, np.inf)) / math.sqrt(2)
