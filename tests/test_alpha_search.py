@@ -166,11 +166,13 @@ def test_a_lone_high_score_far_from_the_usual_price_is_luck_unless_it_is_much_hi
 def test_prices_are_compared_by_their_rows_alone_where_that_is_asked_for():
     X, y = make_data(80, 4, 2, seed=8)
     alphas = AlphaSearchCV(CARTClassifier(4), random_state=0).fit(X, y).cv_results_["ccp_alpha"]
-    for settings_ in ({"selection": "best"}, {"alphas": alphas}, {"cv": "holdout"}):
+    fold = np.searchsorted([0.6, 0.8, 0.9, 0.95], np.random.default_rng(0).random(80))
+    uneven = {"cv": [(fold != k, fold == k) for k in range(5)], "selection": "best"}
+    for settings_ in ({"selection": "best"}, {"alphas": alphas}, {"cv": "holdout"}, uneven):
         search = AlphaSearchCV(CARTClassifier(4), random_state=0, **settings_).fit(X, y)
         results = search.cv_results_
         assert search.best_score_ == results["mean_test_score"].max()
-        assert np.allclose(results["selection_score"], results["mean_test_score"], atol=0.01)
+        assert np.array_equal(results["selection_score"], results["mean_test_score"])
 
 
 def test_separable_classes_have_one_split_at_any_price():
@@ -305,6 +307,13 @@ def test_a_column_of_text_is_named():
     frame["b"] = frame["b"].astype("category")
     with pytest.raises(ValueError, match="column 'b' holds categories"):
         AlphaSearchCV(CARTClassifier(2)).fit(frame, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("alphas", ["abc", [0.1, None], [[]], [-1.0], [np.nan], {"a": 1}])
+def test_what_are_no_prices_is_refused_with_what_was_given(alphas):
+    with pytest.raises(ValueError, match="alphas must be finite numbers") as refusal:
+        AlphaSearchCV(CARTClassifier(2), alphas=alphas).fit(*make_data(30, 2, 2))
+    assert repr(alphas) in str(refusal.value)
 
 
 def test_one_class_is_refused():

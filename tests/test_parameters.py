@@ -36,7 +36,8 @@ NOT_COUNTS = (0, -1, 1.0, 2.5, "3", None, True, np.nan, [1])
 WRONG_FOR_ALL = {
     "min_samples_leaf": NOT_COUNTS,
     "ccp_alpha": (-0.1, -1e-300, "0", None, True, np.nan, np.inf, [0.0]),
-    "n_jobs": (0, 1.5, "2", [1]),
+    "n_jobs": (0, 1.5, "2", [1], True),
+    "verbose": (-1, 0.5, "1", None, [1]),
     "random_state": (-1, "seed", 1.5, True, [3]),
 }
 WRONG_FOR_CART = {
@@ -108,7 +109,7 @@ def test_a_wrong_value_is_refused_with_the_name_and_the_value(kind, name, value)
 
 
 def test_every_parameter_has_its_wrong_values():
-    covered = {kind: {"verbose"} for kind in KINDS}
+    covered = {kind: set() for kind in KINDS}
     for case in wrong_values():
         covered[case.values[0]].add(case.values[1])
     assert covered == {kind: set(kind().get_params()) for kind in KINDS}
@@ -124,6 +125,38 @@ def test_values_that_are_not_finite_are_refused(kind, bad):
     model = quick(kind).fit(X, Y)
     with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
         model.predict(spoilt)
+
+
+NAMES = ["age", "height", "weight"]
+
+
+@pytest.mark.parametrize(
+    ("as_data", "column"),
+    [
+        (np.array, "1"),
+        (np.ndarray.tolist, "1"),
+        (lambda rows: pandas.DataFrame(rows, columns=NAMES), "'height'"),
+        (lambda rows: pandas.DataFrame(rows, columns=NAMES).astype("Float64"), "'height'"),
+        (lambda rows: polars.DataFrame(rows, schema=NAMES), "'height'"),
+    ],
+)
+def test_missing_values_are_refused_with_their_columns(as_data, column):
+    spoilt = X.copy()
+    spoilt[3, 1] = spoilt[5, 2] = np.nan
+    model = CARTClassifier().fit(as_data(X), Y)
+    message = rf"missing values \(NaN\) in column {column} and 1 more, .* drop"
+    for use in (CARTClassifier().fit, AlphaSearchCV(CARTClassifier()).fit):
+        with pytest.raises(ValueError, match=message):
+            use(as_data(spoilt), Y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(as_data(spoilt))
+
+
+def test_values_whose_sum_is_no_number_are_fine():
+    huge = np.random.default_rng(0).choice([-1.7e308, 1.7e308], (400, 3))
+    model = CARTClassifier(3).fit(huge, huge[:, 1] > 0)
+    assert model.n_errors_ == 0
+    assert model.score(huge, huge[:, 1] > 0) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from horizontree.estimators.base import BaseTreeClassifier
 from horizontree.estimators.horizon import HorizonTreeClassifier
@@ -21,6 +21,7 @@ from horizontree.estimators.parameters import (
     check_choice,
     check_integer,
     check_real,
+    checked_data,
     refuse_categories,
     refuse_huge_integers,
     refuse_missing_labels,
@@ -90,12 +91,14 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     best_alpha_ : float
         The chosen price.
     best_score_ : float
-        Its mean accuracy on validation rows.
+        Its accuracy on validation rows, each of which counts once: with folds of several sizes
+        that is not the mean of the folds' accuracies.
     best_estimator_ : classifier
         The estimator, fitted on all rows with the chosen price.
     cv_results_ : dict of arrays
-        For each price: ``ccp_alpha``, ``mean_test_score``, ``std_test_score``,
-        ``mean_train_score``, ``mean_n_splits`` and ``selection_score``, by which it was chosen.
+        For each price: ``ccp_alpha``, ``mean_test_score`` (over all validation rows),
+        ``std_test_score`` (over folds), ``mean_train_score``, ``mean_n_splits`` and
+        ``selection_score``, by which it was chosen.
     n_fits_ : int
         Fits of the estimator, the last one included.
     classes_ : ndarray of shape (n_classes,)
@@ -160,7 +163,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         refuse_categories(X)
         refuse_huge_integers(X)
         refuse_missing_labels(y)
-        matrix, target = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        matrix, target = checked_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(target)
         if len(np.unique(target)) < 2:
             raise ValueError(
@@ -176,24 +179,24 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             _tried(draft, n_fits, matrix, target, train, test, alphas)
             for train, test in self._divisions(matrix, target, groups)
         ]
-        test_scores = [division.n_right / division.n_test for division in tried]
-        mean, sizes = np.mean(test_scores, axis=0), np.mean([d.n_splits for d in tried], axis=0)
+        sizes = np.mean([division.n_splits for division in tried], axis=0)
         n_errors = np.array(alphas) * len(target)
         n_tested = sum(division.n_test for division in tried)
-        score = np.sum([division.n_right for division in tried], axis=0) / n_tested
+        share = np.sum([division.n_right for division in tried], axis=0) / n_tested
+        score = share
         if self.selection == "auto" and self.alphas is None and len(tried) > 1:
-            score = _without_luck(score, n_errors, len(target))
+            score = _without_luck(share, n_errors, len(target))
         best = _best(score, sizes, n_errors)
         self.cv_results_ = {
             "ccp_alpha": np.array(alphas),
-            "mean_test_score": mean,
-            "std_test_score": np.std(test_scores, axis=0),
+            "mean_test_score": share,
+            "std_test_score": np.std([each.n_right / each.n_test for each in tried], axis=0),
             "mean_train_score": np.mean([division.train_score for division in tried], axis=0),
             "mean_n_splits": sizes,
             "selection_score": score,
         }
         self.best_alpha_ = float(alphas[best])
-        self.best_score_ = float(mean[best])
+        self.best_score_ = float(share[best])
         self.best_estimator_ = clone(estimator).set_params(ccp_alpha=self.best_alpha_).fit(X, y)
         self.n_fits_ = 1 + sum(division.n_fits for division in tried)
         self.classes_ = self.best_estimator_.classes_
@@ -217,7 +220,10 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     def _path(self, y: NDArray[Any]) -> list[float]:
         """Return the prices, as shares of the rows, from the lowest to the highest."""
         if self.alphas is not None:
-            given = np.unique(np.asarray(self.alphas, dtype=np.float64))
+            try:
+                given = np.unique(np.asarray(self.alphas, dtype=np.float64))
+            except (TypeError, ValueError):  # no numbers
+                given = np.empty(0)
             if len(given) == 0 or not np.isfinite(given).all() or given[0] < 0:
                 raise ValueError(
                     f"alphas must be finite numbers of at least 0, got {self.alphas!r}."

@@ -16,14 +16,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from horizontree.encoding import SampleSet, rank_samples
 from horizontree.estimators.compilation import announce_compilation
 from horizontree.estimators.parameters import (
     check_integer,
+    check_n_jobs,
     check_random_state,
     check_real,
+    check_verbose,
+    checked_data,
     refuse_categories,
     refuse_huge_integers,
     refuse_missing_labels,
@@ -116,8 +119,8 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         check_random_state(self.random_state)
         if self.time_limit is not None:
             check_real("time_limit", self.time_limit, above=0.0)
-        if self.n_jobs is not None:
-            check_integer("n_jobs (None for 1, -1 for all)", self.n_jobs, at_least=-(10**6))
+        check_n_jobs(self.n_jobs)
+        check_verbose(self.verbose)
 
     def _draft(self) -> tuple[Self, int]:
         """Return what tries prices on some of the rows, and how many fits it is quick enough for.
@@ -158,7 +161,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
         refuse_categories(X)
         refuse_huge_integers(X)
         refuse_missing_labels(y)
-        matrix, target = validate_data(self, X, y, dtype=_DTYPES)
+        matrix, target = checked_data(self, X, y, dtype=_DTYPES)
         check_classification_targets(target)
         return self._fit_checked(matrix, target, started)
 
@@ -206,7 +209,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):  # 
     def apply(self, X: ArrayLike) -> NDArray[np.intp]:
         """Return the leaf (its node number in ``tree_``) that each sample reaches."""
         check_is_fitted(self)
-        matrix = validate_data(self, X, reset=False, dtype=_DTYPES)
+        matrix = checked_data(self, X, reset=False, dtype=_DTYPES)
         return self.tree_.apply(matrix)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

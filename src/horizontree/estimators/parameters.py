@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 
 def check_integer(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
@@ -37,6 +38,22 @@ def check_real(
     if np.isfinite(at_most):
         wanted += f" and at most {at_most:g}"
     raise ValueError(f"{name} must be a finite number {wanted}, got {value!r}.")
+
+
+def check_n_jobs(value: Any) -> None:
+    """Refuse what is no number of threads."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not (value is None or (is_integer and value != 0)):
+        raise ValueError(
+            "n_jobs must be a number of threads, -1 for all processors (-2 for all but one) or "
+            f"None for 1, got {value!r}."
+        )
+
+
+def check_verbose(value: Any) -> None:
+    """Refuse what does not say whether progress is wanted."""
+    if not (isinstance(value, Integral | np.bool_) and value >= 0):
+        raise ValueError(f"verbose must be 0 (silent) or 1 (progress), got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
@@ -130,6 +147,24 @@ def refuse_categories(X: Any) -> None:
                     f"column {name!r} holds {what} ({dtype}), which are not supported yet: "
                     f"{advice}."
                 )
+
+
+def checked_data(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """Check data as scikit-learn does; missing values are refused with their columns."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # it adds values up
+            return validate_data(estimator, X, *y, **options)
+    except ValueError as error:
+        if not str(error).startswith("Input X contains NaN"):
+            raise
+    missing = X.isna() if hasattr(X, "isna") else np.isnan(np.asarray(X, dtype=np.float64))
+    is_missing = np.asarray(missing).any(axis=0)
+    columns = np.asarray(getattr(X, "columns", np.arange(len(is_missing))))[is_missing].tolist()
+    more = f" and {len(columns) - 1} more" if len(columns) > 1 else ""
+    raise ValueError(
+        f"X has missing values (NaN) in column {columns[0]!r}{more}, which are not supported yet: "
+        "drop these rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
+    )
 
 
 def refuse_missing_labels(y: Any) -> None:
