@@ -143,6 +143,15 @@ def test_the_drawing_names_every_test_and_every_leaf():
     ]
 
 
+def test_no_name_can_forge_a_line_of_the_drawing():
+    names = ["age", "dose\n└── no:  \x1b[2Jhi\t"]
+    assert stump().to_text(names, ["lo\u202e", "hö\xa0中"]).splitlines() == [
+        r"dose\n└── no:  \x1b[2Jhi\t <= 0.5",
+        "├── yes: hö\xa0中  (1 of 1)",
+        r"└── no:  lo\u202e  (3 of 3)",
+    ]
+
+
 def test_a_single_leaf_is_drawn_as_one_line():
     assert Tree([-1], [np.nan], [-1], [-1], [[1, 4]]).to_text() == "1  (4 of 5)"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import warnings
 from pathlib import Path
 from typing import Any, Self
 
@@ -79,7 +80,10 @@ class Canvas:
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
             text = io.StringIO()
-            self.figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+            with warnings.catch_warnings():
+                # the text stays text: the reader's fonts draw what those of matplotlib lack
+                warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from", UserWarning)
+                self.figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
             self.svg = text.getvalue()[text.getvalue().index("<svg") :]
         self._context.__exit__(*error)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from horizontree._tree_kernels import leaf_of_rows
+from horizontree.terminal import visible
 
 LEAF = -1
 """``feature``, ``left`` and ``right`` of a leaf."""
@@ -152,6 +153,7 @@ class Tree:
         -------
         str
             Each leaf shows its class and how many of its training samples have that class.
+            Control characters in names are written as escapes.
         """
         names = feature_names if feature_names is not None else _BracketNames()
         labels = class_names if class_names is not None else range(self.n_classes)
@@ -160,8 +162,8 @@ class Tree:
             if self.left[node] == LEAF:
                 counts = self.class_counts[node]
                 best = int(counts.argmax())
-                return f"{labels[best]}  ({counts[best]} of {counts.sum()})"
-            return f"{names[self.feature[node]]} <= {shortest(self.threshold[node])}"
+                return f"{visible(labels[best])}  ({counts[best]} of {counts.sum()})"
+            return f"{visible(names[self.feature[node]])} <= {shortest(self.threshold[node])}"
 
         lines = [title(0)]
         stack: list[tuple[int, str, str, bool]] = []

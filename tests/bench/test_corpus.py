@@ -1,6 +1,7 @@
 """The paper's protocol: which rows, which columns, which split."""
 
 import gzip
+import zlib
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_a_missing_corpus_is_explained(monkeypatch):
 
 
 def test_an_unknown_data_set_is_named(shared):
-    with pytest.raises(CorpusError, match=r"none\.csv\.gz is missing"):
+    with pytest.raises(CorpusError, match=r"no none\.csv, none\.csv\.gz or none\.parquet is there"):
         load_dataset(shared, "none")
 
 
@@ -164,6 +165,31 @@ def test_a_file_that_only_says_that_it_is_compressed_is_explained(tmp_path):
     for look in (corpus.list_datasets, lambda folder: load_dataset(folder, "bad")):
         with pytest.raises(CorpusError, match=r"^bad.csv.gz: Not a gzipped file"):
             look(tmp_path)
+
+
+def test_a_file_whose_compression_is_damaged_is_explained(tmp_path):
+    packed = bytearray(gzip.compress(b"a,class\n" + b"".join(b"%d,0\n" % i for i in range(999))))
+    packed[20:60] = bytes(40)
+    (tmp_path / "bad.csv.gz").write_bytes(packed)
+    with pytest.raises(CorpusError, match=r"^bad.csv.gz: .*Expected comma-separated"):
+        load_dataset(tmp_path, "bad")
+
+
+def test_a_checksum_is_of_the_content_not_of_its_compression(tmp_path):
+    text = b"a,class\n1,0\n2,1\n"
+    (tmp_path / "plain.csv").write_bytes(text)
+    for level in (1, 9):
+        (tmp_path / f"packed{level}.csv.gz").write_bytes(gzip.compress(text, level))
+    (tmp_path / "other.csv").write_bytes(text.replace(b"1,0", b"1,1"))
+    (tmp_path / "broken.csv.gz").write_bytes(gzip.compress(text)[:-9])
+    (tmp_path / "folder.csv").mkdir()
+    found = {
+        name: corpus.checksum(tmp_path, name) for name in ("plain", "packed1", "packed9", "other")
+    }
+    assert found["plain"] == found["packed1"] == found["packed9"] == zlib.crc32(text)
+    assert found["other"] != found["plain"]
+    for name in ("broken", "folder", "none"):
+        assert corpus.checksum(tmp_path, name) is None
 
 
 def test_names_end_where_the_ending_begins_and_are_no_two_the_same(tmp_path):

@@ -1,6 +1,7 @@
 """The report: its figures are right, it says what is missing, and it executes nothing."""
 
 import re
+import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
 import pytest
@@ -177,6 +178,24 @@ def test_a_page_runs_nothing_and_needs_no_other_file():
     text = to_markdown(report(rows, []), "figures")
     assert "<script>" not in text
     assert "[x](" not in text.replace("\\[x\\](", "")
+
+
+def test_names_with_control_characters_and_of_any_script_are_drawn(recwarn):
+    rows = [
+        made_up(method, name, split, 2, test=test)
+        for name in ("x\x1b[31m", "y\x00\n", "数据")
+        for method, test in (("cart-sklearn", 0.5), ("horizon", 0.6))
+        for split in (10, 11)
+    ]
+    blocks = report(rows, [])
+    figures = [block for block in blocks if isinstance(block, Figure)]
+    for figure in figures:
+        ElementTree.fromstring(figure.svg)
+    (bars,) = (figure.svg for figure in figures if figure.name.startswith("gains"))
+    assert all(name in bars for name in (r"x\x1b[31m", r"y\x00\n", "数据"))
+    for text in (to_html(blocks), to_markdown(blocks, "figures")):
+        assert not {"\x00", "\x1b"} & set(text)
+    assert not recwarn.list
 
 
 def test_a_report_without_cart_is_a_report(recwarn):

@@ -160,7 +160,17 @@ def test_a_damaged_or_foreign_file_is_refused(tmp_path):
     with open_results(path) as writer:
         writer.append(made_up("cart", "iris", 0, 2))
     path.write_text(path.read_text() + "half,a,line\n")
-    with pytest.raises(ResultsError, match="line 3 is damaged"):
+    with pytest.raises(ResultsError, match=r"line 3 is damaged \(3 cells instead of 17\)"):
+        read_results(path)
+
+
+@pytest.mark.parametrize(("split", "depth"), [(-10, 2), (0, 0), (0, -1)])
+@pytest.mark.parametrize("status", ["completed", "failed"])
+def test_a_row_of_no_split_or_no_depth_is_refused(split, depth, status, tmp_path):
+    path = tmp_path / "a.csv"
+    with open_results(path) as writer:
+        writer.append(made_up("cart", "iris", split, depth, status=status))
+    with pytest.raises(ResultsError, match=r"line 2 is damaged \((split|depth) is -?\d+\)"):
         read_results(path)
 
 
@@ -311,7 +321,8 @@ def test_another_time_limit_does_fits_again_that_it_would_change(shared, tmp_pat
     with open_results(results) as writer:
         for row in rows:
             writer.append(row)
-    asked = ["--methods", "quant-bnb", "--depths", "2", "--datasets", "rings"]
+    asked = ["--methods", "quant-bnb", "--depths", "2", "--splits-at", "2=3"]
+    asked += ["--datasets", "rings"]
     assert run(shared, results, *asked, "--time-limit", "1") == 0
     assert read_results(results) == rows
     assert run(shared, results, *asked, "--time-limit", "60") == 0
@@ -346,7 +357,7 @@ def _submit_doomed(lane, shared, key, time_limit):
     return lane._pool.submit(*doom)
 
 
-def test_methods_are_asked_only_for_depths_that_they_can_do(shared, tmp_path, inline):
+def test_methods_are_asked_only_for_depths_that_they_can_do(shared, tmp_path, inline, capsys):
     results = tmp_path / "a.csv"
     asked = ["--methods", "mh-deoct-horizon-3", "quant-bnb", "--depths", "2", "3", "4"]
     assert run(shared, results, *asked, "--splits", "1", "--splits-at", "3=1") == 0
@@ -358,6 +369,10 @@ def test_methods_are_asked_only_for_depths_that_they_can_do(shared, tmp_path, in
         ("quant-bnb", 3),
     ]
     assert all(row.is_done for row in rows)
+    left_out = "left out: mh-deoct-horizon-3 at depth 2, quant-bnb at depth 4 (they make no trees"
+    assert left_out in capsys.readouterr().err
+    assert run(shared, results, "--methods", "quant-bnb") == 0
+    assert "left out" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "iai-oct"])
@@ -410,7 +425,8 @@ def test_mistakes_on_the_command_line_are_explained(shared, tmp_path, capsys):
     )
     assert run(shared, tmp_path / "a.csv", "--methods", "kart") == 2
     assert "there is no 'kart'; did you mean 'cart'" in capsys.readouterr().err
-    assert run(shared, tmp_path / "a.csv", "--methods", "quant-bnb", "--depths", "8") == 2
+    too_deep = ["--methods", "quant-bnb", "--depths", "8", "--splits-at", "8=1"]
+    assert run(shared, tmp_path / "a.csv", *too_deep) == 2
     assert "none of these methods makes trees of these depths" in capsys.readouterr().err
     (tmp_path / "a.runs.json").write_text("[{")
     assert run(shared, tmp_path / "a.csv") == 2
@@ -419,8 +435,13 @@ def test_mistakes_on_the_command_line_are_explained(shared, tmp_path, capsys):
     assert "must be a .csv file" in capsys.readouterr().err
     assert run(tmp_path / "nowhere", tmp_path / "a.csv") == 2
     assert "--data names" in capsys.readouterr().err
-    assert run(shared, tmp_path / "a.csv", "--splits-at", "8:1") == 2
-    assert "8=1" in capsys.readouterr().err
+    for wrong in ("8:1", "2=0", "2=-1"):
+        assert run(shared, tmp_path / "a.csv", "--splits-at", wrong) == 2
+        said = capsys.readouterr().err
+        assert f"N of at least 1, for example 8=1, got '{wrong}'" in said
+    assert run(shared, tmp_path / "a.csv", "--splits-at", "2=1", "8=5") == 2
+    said = capsys.readouterr().err
+    assert "--splits-at 8=5: 8 is none of the depths (2, 3); add it to --depths" in said
 
 
 # ------------------------------------------------------------------ the progress line

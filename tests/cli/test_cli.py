@@ -76,6 +76,25 @@ def test_every_kind_of_file_gives_the_same_tree(
     assert "0 errors" in output_of("evaluate", "o.json", f"other{suffix}")
 
 
+def test_the_name_of_a_file_is_no_pattern(
+    data: str, model: str, output_of: Callable[..., str]
+) -> None:
+    for suffix in (".csv", ".parquet"):
+        name = f"data[1]{suffix}"
+        frame = make_frame(["no", "yes"])
+        frame.write_csv(name) if suffix == ".csv" else frame.write_parquet(name)
+        output_of("fit", name, "--target", "y", "--method", "cart", "--output", "o.json")
+        assert load_model("o.json").tree_ == load_model(model).tree_
+
+
+def test_cart_is_shown_at_the_depth_of_the_method(data: str, output_of: Callable[..., str]) -> None:
+    shown = json.loads(output_of("fit", data, "--target", "y", "--method", "quant-bnb", "--json"))
+    arguments = ("--target", "y", "--method", "cart", "--depth", "2", "--json")
+    alone = json.loads(output_of("fit", data, *arguments))
+    assert shown["parameters"]["max_depth"] == 2
+    assert shown["results"]["cart"] == alone["results"]["cart"]
+
+
 def test_fit_leaves_out_dropped_columns(data: str, output_of: Callable[..., str]) -> None:
     frame = polars.read_csv(data).with_columns(name=polars.lit("Ann"), other=polars.lit("x,y"))
     frame.write_csv("wide.csv")

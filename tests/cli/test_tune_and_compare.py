@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import polars
 import pytest
 
 from horizontree import AlphaSearchCV, CARTClassifier, load_model, plotting
+from horizontree.cli import compare
 from horizontree.cli.main import main
 
 
@@ -122,6 +124,7 @@ def test_a_search_that_did_not_end_is_said(noisy, capsys):
         (["--alphas", "1"], "--alphas"),
         (["--ccp-alpha", "0.1"], "--ccp-alpha"),
         (["--depth", "99"], "--depth"),
+        (["--method", "cart", "--mode", "long"], "--mode does not apply to --method cart; leave"),
         (["--plot", "path.txt"], "--plot path.txt: expected a name that ends in .svg"),
         (["--plot", "a.svg", "--output", "./a.svg"], "--plot and --output name the same file"),
     ],
@@ -201,12 +204,48 @@ def test_a_time_limit_is_for_the_methods_that_need_one(noisy, capsys):
             "--min-samples-leaf does not apply to contree; leave out the option or the method",
         ),
         (["--methods", "cart", "iai-oct"], "licence"),
+        (
+            ["--methods", "cart", "ls-oct", "--effort", "quick"],
+            "--effort does not apply to --methods cart ls-oct; leave it out",
+        ),
+        (
+            ["--methods", "cart", "horizon", "--mode", "long"],
+            "--mode does not apply to --methods cart horizon; leave it out",
+        ),
+        (["--methods", "cart", "--time-limit", "1"], "--time-limit does not apply"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
     arguments: list[str], said: str, noisy: str, refusal_of: Callable[..., str]
 ) -> None:
     assert said in refusal_of("compare", noisy, "--target", "y", "--quiet", *arguments)
+
+
+def test_an_option_is_for_the_methods_that_have_it(noisy, capsys, monkeypatch):
+    def fit_rows(estimator, X, y):
+        fitted[type(estimator).__name__] = estimator.get_params(deep=False)
+        return original(estimator, X, y)
+
+    fitted, original = {}, compare.fit_rows
+    monkeypatch.setattr(compare, "fit_rows", fit_rows)
+    asked = ("--methods", "cart", "horizon", "mh-deoct", "--depth", "2", "--folds", "2")
+    options = ("--mode", "long", "--effort", "quick", "--seed", "3")
+    answer = answer_of(capsys, "compare", noisy, "--target", "y", *asked, *options, "--json")
+    assert list(answer["methods"]) == ["cart", "horizon", "mh-deoct"]
+    cart, ours, papers = fitted.values()
+    assert (papers["mode"], ours["effort"]) == ("long", "quick")
+    assert not {"mode", "effort"} & set(cart)
+    for parameters in (cart, ours, papers):
+        assert (parameters["max_depth"], parameters["random_state"]) == (2, 3)
+        assert parameters["verbose"] == 0
+
+
+def test_a_comparison_on_jax_that_is_not_there_is_refused(
+    noisy: str, refusal_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "horizontree.backends.jax_backend", None)
+    asked = ("compare", noisy, "--target", "y", "--methods", "cart", "horizon", "--backend", "jax")
+    assert 'pip install "horizontree[jax]"' in refusal_of(*asked)
 
 
 def test_an_interrupted_comparison_has_no_table(noisy, capsys, monkeypatch):

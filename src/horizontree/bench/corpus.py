@@ -19,13 +19,16 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from horizontree.bench import parquet_file
+
 FOLDER_VARIABLE = "HORIZONTREE_SHARED"
 _MANIFEST = "MANIFEST.csv"
 _MANIFEST_COLUMNS = ("name", "n_samples", "n_features", "n_classes", "group")
-_ENDINGS = (".csv", ".csv.gz")
+_ENDINGS = (".csv", ".csv.gz", ".parquet")
 CATEGORY_SUFFIX = "__cat"
 
 _ROWS_PER_CHUNK = 1 << 14
+_BYTES_PER_CHUNK = 1 << 20
 
 
 class CorpusError(Exception):
@@ -80,18 +83,23 @@ def shared_folder(named: str | Path | None = None) -> Path:
     if os.environ.get(FOLDER_VARIABLE):
         return _checked_folder(Path(os.environ[FOLDER_VARIABLE]), FOLDER_VARIABLE)
     raise CorpusError(
-        "No data was named. Name a folder of CSV files, the class in the last column of each, "
-        f"with --data FOLDER or the environment variable {FOLDER_VARIABLE}."
+        "No data was named. Name a folder of CSV or Parquet files, the class in the last column of "
+        f"each, with --data FOLDER or the environment variable {FOLDER_VARIABLE}."
     )
 
 
 def _checked_folder(folder: Path, source: str) -> Path:
     if not _files_of(folder):
         raise CorpusError(
-            f"{source} names {str(folder)!r}, but no NAME.csv or NAME.csv.gz is there, nor in a "
-            "folder datasets/ in it."
+            f"{source} names {str(folder)!r}, but no {_any_of('NAME')} is there, nor in a folder "
+            "datasets/ in it."
         )
     return folder
+
+
+def _any_of(name: str) -> str:
+    *others, last = (name + ending for ending in _ENDINGS)
+    return f"{', '.join(others)} or {last}"
 
 
 def _datasets_in(shared: Path) -> Path:
@@ -108,7 +116,9 @@ def _files_of(shared: Path) -> dict[str, Path]:
             if path.name == _MANIFEST:
                 continue
             if name in found:
-                raise CorpusError(f"{found[name].name} and {path.name} have the same name.")
+                raise CorpusError(
+                    f"{found[name].name} and {path.name} have the same name; keep one of them."
+                )
             found[name] = path
     return found
 
@@ -142,11 +152,21 @@ def list_datasets(shared: Path, group: str | None = "paper") -> list[DatasetInfo
 
 def _info_of(name: str, path: Path) -> DatasetInfo:
     """Look at a file: its rows and columns, and the classes in its last column."""
-    with _opened(path) as file, _explained(path):
+    with _explained(path):
+        n_rows, n_columns, n_classes = (parquet_file.size if _is_parquet(path) else _csv_size)(path)
+    return DatasetInfo(name, n_rows, n_columns - 1, n_classes, "files")
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix == ".parquet"
+
+
+def _csv_size(path: Path) -> tuple[int, int, int]:
+    with _opened(path) as file:
         reader = csv.reader(file)
         n_columns = len(next(reader, []))
         labels = [row[-1] for row in reader if row]
-    return DatasetInfo(name, len(labels), n_columns - 1, len(set(labels)), "files")
+    return len(labels), n_columns, len(set(labels))
 
 
 def _opened(path: Path) -> TextIO:
@@ -160,12 +180,34 @@ def _explained(path: Path) -> Iterator[None]:
     """Say which file cannot be read, and what a file should be."""
     try:
         yield
-    except (ValueError, EOFError, csv.Error, gzip.BadGzipFile) as error:
+    except ImportError as error:
         raise CorpusError(
-            f"{path.name}: {error}. Expected comma-separated UTF-8 with a header, as many cells "
-            "in every row, numbers in every column (one of categories needs a name that ends in "
-            f"{CATEGORY_SUFFIX}), and the class in the last one."
+            f"{path.name}: reading Parquet needs polars, which is not installed: "
+            'pip install "horizontree[cli]".'
         ) from error
+    except (ValueError, EOFError, csv.Error, gzip.BadGzipFile, zlib.error) as error:
+        kind = "Parquet"
+        if not _is_parquet(path):
+            kind = "comma-separated UTF-8 with a header, as many cells in every row"
+        raise CorpusError(
+            f"{path.name}: {error}. Expected {kind}, numbers in every column (one of categories "
+            f"needs a name that ends in {CATEGORY_SUFFIX}), and the class in the last one."
+        ) from error
+
+
+def checksum(shared: Path, name: str) -> int | None:
+    """Return a checksum of the bytes of a data set, uncompressed; None if they cannot be read."""
+    path = _files_of(shared).get(name)
+    if path is None:
+        return None
+    total = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            while chunk := file.read(_BYTES_PER_CHUNK):
+                total = zlib.crc32(chunk, total)
+    except (OSError, EOFError, zlib.error):  # its fits will fail, and say why
+        return None
+    return total
 
 
 def load_dataset(shared: Path, name: str) -> Dataset:
@@ -177,14 +219,9 @@ def load_dataset(shared: Path, name: str) -> Dataset:
     """
     path = _files_of(shared).get(name)
     if path is None:
-        raise CorpusError(f"There is no data set {name!r}: {name}.csv.gz is missing.")
-    with _opened(path) as file, _explained(path):
-        reader = csv.reader(file)
-        header = next(reader, [])
-        if len(header) < 2:
-            raise ValueError("no columns of features before the class")
-        numeric, texts, labels = _read_complete_rows(reader, header)
-
+        raise CorpusError(f"There is no data set {name!r}: no {_any_of(name)} is there.")
+    with _explained(path):
+        header, numeric, texts, labels = _read(path)
     class_names, y = np.unique(np.array(labels), return_inverse=True)
     blocks: list[NDArray[Any]] = []
     feature_names: list[str] = []
@@ -200,6 +237,26 @@ def load_dataset(shared: Path, name: str) -> Dataset:
     X = np.empty((len(y), len(feature_names)))
     np.concatenate(blocks, axis=1, out=X)
     return Dataset(name, X, y, tuple(feature_names), tuple(str(label) for label in class_names))
+
+
+def _read(
+    path: Path,
+) -> tuple[list[str], dict[int, NDArray[np.float64]], dict[int, list[str]], list[str]]:
+    """Read a file: header, and of the rows without a missing cell numbers, texts and labels."""
+    if _is_parquet(path):
+        header = parquet_file.column_names(path)
+        _check_header(header)
+        return header, *parquet_file.read_complete_rows(path, CATEGORY_SUFFIX)
+    with _opened(path) as file:
+        reader = csv.reader(file)
+        header = next(reader, [])
+        _check_header(header)
+        return header, *_read_complete_rows(reader, header)
+
+
+def _check_header(header: list[str]) -> None:
+    if len(header) < 2:
+        raise ValueError("no columns of features before the class")
 
 
 def _read_complete_rows(

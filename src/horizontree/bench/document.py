@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from horizontree.terminal import visible
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -94,7 +96,7 @@ def _markdown(block: Block, folder: str) -> str:
 
 def _plain(text: str) -> str:
     """Escape what Markdown would take for markup; `code` keeps its marks, and all but bars."""
-    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    parts = re.split(r"(`[^`]*`)", visible(" ".join(text.split())))
     return "".join(
         part.replace("|", r"\|") if part.startswith("`") else _SPECIAL.sub(r"\\\1", part)
         for part in parts
@@ -146,7 +148,7 @@ def _html(block: Block) -> str:
 
 def _escaped(text: str) -> str:
     """Escape all markup; `code` marks become code."""
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(visible(text)))
 
 
 def _anchor(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from horizontree.bench.statistics import Ranks, Slope
 from horizontree.plotting import Canvas
+from horizontree.terminal import visible
 
 COLOURS = {
     "cart": "#4b5563",
@@ -48,7 +49,8 @@ def bars_by_dataset(differences: Mapping[str, float], title: str) -> str:
         values = [value for _, value in ordered]
         axes.bar(range(len(ordered)), values,
                  color=["#1d4ed8" if value >= 0 else "#c2410c" for value in values])  # fmt: skip
-        axes.set_xticks(range(len(ordered)), [name for name, _ in ordered], rotation=90, fontsize=6)
+        names = [visible(name) for name, _ in ordered]  # SVG takes no control characters
+        axes.set_xticks(range(len(ordered)), names, rotation=90, fontsize=6)
         axes.margins(x=0.01)
         axes.set_title(title)
     return canvas.svg

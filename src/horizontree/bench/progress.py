@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from horizontree.bench.results_file import FitKey, FitResult
+from horizontree.terminal import visible
 
 _SECONDS_BETWEEN_LINES = 60.0  # where the line cannot be rewritten in place
 _SECONDS_BETWEEN_UPDATES = 0.2
@@ -99,7 +100,7 @@ class ProgressLine:
     def note(self, text: str) -> None:
         """Print a line of its own."""
         self.close()
-        self._stream.write(text + "\n")
+        self._stream.write(visible(text) + "\n")
         self._stream.flush()
 
     def close(self) -> None:

@@ -11,9 +11,9 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -76,7 +76,11 @@ class FitResult:
         return self.status != FAILED
 
     def check(self) -> None:
-        """Refuse figures that no fit has."""
+        """Refuse figures that no fit has; one that failed has its split and its depth."""
+        if self.split < 0:
+            raise ValueError(f"split is {self.split}")
+        if self.depth < 1:
+            raise ValueError(f"depth is {self.depth}")
         if not self.is_done:
             return
         for name in ("train_accuracy", "test_accuracy"):
@@ -121,12 +125,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Run:
-    """What was asked for, with which versions, and where."""
+    """What was asked for, with which versions, and where.
+
+    ``data`` holds the name and the checksum of each data set that could be read. Runs of earlier
+    versions have none.
+    """
 
     command: str
     machine: str
     versions: tuple[str, ...]
     plan: Plan
+    data: tuple[tuple[str, int], ...] = ()
 
 
 def read_results(path: Path) -> list[FitResult]:
@@ -156,6 +165,8 @@ def _parse(content: bytes, name: str) -> list[FitResult]:
     results: dict[FitKey, FitResult] = {}
     for number, cells in enumerate(lines[1:], start=2):
         try:
+            if len(cells) != len(COLUMNS):
+                raise ValueError(f"{len(cells)} cells instead of {len(COLUMNS)}")
             parsed = [parse(cell) for parse, cell in zip(_PARSERS, cells, strict=True)]
             result = FitResult(*parsed)
             result.check()
@@ -220,7 +231,13 @@ def read_runs(results: Path) -> list[Run]:
         return []
     try:
         return [
-            Run(run["command"], run["machine"], tuple(run["versions"]), _plan_from(run["plan"]))
+            Run(
+                command=run["command"],
+                machine=run["machine"],
+                versions=tuple(run["versions"]),
+                plan=_plan_from(run["plan"]),
+                data=tuple((name, checksum) for name, checksum in run.get("data", ())),
+            )
             for run in json.loads(path.read_text("utf-8"))
         ]
     except (ValueError, TypeError, KeyError) as error:
@@ -235,10 +252,17 @@ def _plan_from(plan: dict[str, Any]) -> Plan:
     return Plan(**{**plan, **lists, "splits_at": tuple((d, n) for d, n in pairs)})
 
 
+def known_data(runs: Iterable[Run]) -> dict[str, int]:
+    """Return the checksum of each data set that was recorded last."""
+    return {name: checksum for run in runs for name, checksum in run.data}
+
+
 def record_run(results: Path, run: Run) -> None:
-    """Remember what was asked for; asking again changes nothing."""
+    """Remember what was asked for; asking again, of the same data, changes nothing."""
     runs = read_runs(results)
-    if run not in runs:
+    known = known_data(runs)
+    is_there = any(replace(other, data=run.data) == run for other in runs)
+    if not is_there or known | dict(run.data) != known:
         entries = [asdict(entry) for entry in [*runs, run]]
         write_text(results.with_suffix(".runs.json"), json.dumps(entries, indent=1) + "\n")
 

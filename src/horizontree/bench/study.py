@@ -27,6 +27,7 @@ import numpy as np
 from horizontree.bench.corpus import (
     CorpusError,
     Dataset,
+    checksum,
     list_datasets,
     load_dataset,
     split_rows,
@@ -41,7 +42,9 @@ from horizontree.bench.results_file import (
     Plan,
     ResultsWriter,
     Run,
+    known_data,
     open_results,
+    read_runs,
     record_run,
 )
 
@@ -265,6 +268,26 @@ def run_fits(
     return n_failed
 
 
+def checksums(shared: Path, names: Iterable[str]) -> dict[str, int]:
+    """Return the checksums of data sets; those that cannot be read have none."""
+    found = {name: checksum(shared, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def check_data(data: dict[str, int], known: dict[str, int], done: Iterable[FitResult]) -> None:
+    """Refuse data sets of which there are fits, if their content is not what it was then.
+
+    Fits of runs without checksums say nothing, nor do those that failed: their data may have been
+    mended since.
+    """
+    for name in dict.fromkeys(row.dataset for row in done if row.is_done):
+        if name in data and known.get(name, data[name]) != data[name]:
+            raise StudyError(
+                f"{name} is other data than in the fits that are there: its file has changed "
+                "since; name another file with --results"
+            )
+
+
 def run_study(
     plan: Plan, *, shared: Path, results: Path, time_limit: float, jobs: int, command: str
 ) -> tuple[int, int]:
@@ -278,7 +301,9 @@ def run_study(
         return key.split, -n_samples[key.dataset], key.dataset, -key.depth
 
     with open_results(results) as writer:
-        record_run(results, Run(command, machine(), versions(), plan))
+        data = checksums(shared, plan.datasets)
+        check_data(data, known_data(read_runs(results)), writer.done)
+        record_run(results, Run(command, machine(), versions(), plan, tuple(data.items())))
         done = {
             result.key: result
             for result in writer.done

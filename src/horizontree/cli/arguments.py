@@ -159,7 +159,7 @@ def _add_compare(commands: _Commands[_Parser]) -> None:
     _add_search(compare)
     compare.add_argument("--json", action="store_true", help="print one JSON object")
     compare.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    compare.set_defaults(run=_later("compare"), method="horizon", test_fraction=0.0)
+    compare.set_defaults(run=_later("compare"), test_fraction=0.0)
 
 
 def _add_bench(commands: _Commands[_Parser]) -> None:
@@ -181,8 +181,8 @@ def _add_bench(commands: _Commands[_Parser]) -> None:
         allow_abbrev=False,
     )
     study.add_argument("--data", metavar="FOLDER",
-                       help="of CSV files, the class in the last column of each (default: the "
-                       "environment variable HORIZONTREE_SHARED)")  # fmt: skip
+                       help="of CSV and Parquet files, the class in the last column of each "
+                       "(default: the environment variable HORIZONTREE_SHARED)")  # fmt: skip
     study.add_argument("--results", default="study.csv", metavar="FILE.csv",
                        help="the table of fits (default: study.csv)")  # fmt: skip
     study.add_argument("--methods", nargs="+", metavar="METHOD",
@@ -352,8 +352,10 @@ def _cv(text: str) -> int | str:
 
 def _splits_at(text: str) -> tuple[int, int]:
     depth, _, number = text.partition("=")
-    if not (depth.isdecimal() and number.isdecimal()):
-        raise argparse.ArgumentTypeError(f"expected DEPTH=N, for example 8=1, got {text!r}")
+    if not (depth.isdecimal() and number.isdecimal() and int(number) > 0):
+        raise argparse.ArgumentTypeError(
+            f"expected DEPTH=N with N of at least 1, for example 8=1, got {text!r}"
+        )
     return int(depth), int(number)
 
 

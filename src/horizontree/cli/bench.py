@@ -13,6 +13,7 @@ from horizontree.bench.results_file import Plan, ResultsError, read_results, rea
 from horizontree.bench.study import StudyError, planned_fits, run_study
 from horizontree.cli.console import CommandError, note, plural, say, suggestion
 from horizontree.plotting import MissingPlotsError
+from horizontree.terminal import visible
 
 
 def run_study_step(arguments: argparse.Namespace) -> None:
@@ -38,6 +39,7 @@ def run_study_step(arguments: argparse.Namespace) -> None:
                 "none of these methods makes trees of these depths; choose others with --methods "
                 "or --depths"
             )
+        _note_left_out(plan)
         n_failed, n_fitted = run_study(
             plan,
             shared=shared,
@@ -57,7 +59,8 @@ def run_study_step(arguments: argparse.Namespace) -> None:
         raise CommandError(f"all {plural(n_failed, 'fit')} failed; {results} says why, each")
     if n_failed:
         note(f"{plural(n_failed, 'fit')} failed; the same command tries them again")
-    say(f"{results} holds the fits; next: horizontree bench report {results}")
+    name = visible(results)
+    say(f"{name} holds the fits; next: horizontree bench report {name}")
 
 
 def run_report_step(arguments: argparse.Namespace) -> None:
@@ -71,7 +74,7 @@ def run_report_step(arguments: argparse.Namespace) -> None:
         written = write_report(target.with_suffix(".md"), read_results(results), read_runs(results))
     except (ResultsError, MissingPlotsError) as error:
         raise CommandError(str(error).rstrip(".")) from None
-    say("\n".join(f"written: {path}" for path in written))
+    say("\n".join(f"written: {visible(path)}" for path in written))
 
 
 def _check_name(results: Path) -> None:
@@ -91,9 +94,33 @@ def _plan(arguments: argparse.Namespace, shared: Path) -> Plan:
                 )
         names = list(dict.fromkeys(arguments.datasets))
     depths = tuple(dict.fromkeys(arguments.depths))
-    splits_at = tuple((depth, n) for depth, n in arguments.splits_at if depth in depths)
+    for depth, n in arguments.splits_at:
+        if depth not in depths:
+            raise CommandError(
+                f"--splits-at {depth}={n}: {depth} is none of the depths "
+                f"({', '.join(map(str, depths))}); add it to --depths, or leave this out"
+            )
     methods = tuple(dict.fromkeys(arguments.methods))
-    return Plan(methods, tuple(names), depths, arguments.splits, splits_at, arguments.first_split)
+    return Plan(
+        methods=methods,
+        datasets=tuple(names),
+        depths=depths,
+        n_splits=arguments.splits,
+        splits_at=tuple(arguments.splits_at),
+        first_split=arguments.first_split,
+    )
+
+
+def _note_left_out(plan: Plan) -> None:
+    """Say which methods are not run at some of the depths."""
+    left_out = []
+    for method in plan.methods:
+        depths = [str(depth) for depth in plan.depths if not METHODS[method].applies_to(depth)]
+        if depths:
+            left_out.append(f"{method} at depth {' and '.join(depths)}")
+    if left_out:
+        which = "it makes" if len(left_out) == 1 else "they make"
+        note(f"left out: {', '.join(left_out)} ({which} no trees of that depth)")
 
 
 def _command(arguments: argparse.Namespace) -> str:

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from horizontree.bench.methods import limit_of
 from horizontree.cli.console import CommandError, note, say, say_json, table
-from horizontree.cli.devices import keep_programs
+from horizontree.cli.devices import check_jax, keep_programs
 from horizontree.cli.training import (
     Samples,
     check_options,
@@ -23,6 +23,7 @@ from horizontree.cli.training import (
     is_quiet,
     make_estimator,
     read_samples,
+    refuse_idle_options,
     seed_of,
 )
 from horizontree.model_file import METHODS
@@ -58,7 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.depth is None:
         arguments.depth = min(METHODS[name]().max_depth for name in methods)
     _check_constraints(arguments, methods)
-    estimators = {name: make_estimator(arguments, name).set_params(verbose=0) for name in methods}
+    refuse_idle_options(arguments, methods)
+    estimators = {name: make_estimator(arguments, name) for name in methods}
     for name, estimator in estimators.items():
         _limit(estimator, name)
         try:
@@ -66,6 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
         except CommandError as error:
             raise CommandError(f"{name}: {error}") from None
     keep_programs()
+    if arguments.backend == "jax":
+        check_jax()
     for estimator in estimators.values():
         _warm_up(estimator)
     samples = read_samples(arguments)

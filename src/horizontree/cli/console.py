@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from horizontree.terminal import visible
+
 _ASCII = str.maketrans({"├": "|", "└": "`", "│": "|", "─": "-"})
 _PLURALS = {"class": "classes", "leaf": "leaves"}
 _ROWS_WORTH_A_WORD = 1_000_000
@@ -21,8 +23,12 @@ class CommandError(Exception):
 
 
 def say(text: str = "") -> None:
-    """Print a line on stdout, in ASCII drawing characters where the encoding has no others."""
-    print(_encodable(text, sys.stdout.encoding))
+    """Print lines on stdout, in ASCII drawing characters where the encoding has no others.
+
+    The only control characters that pass are the ends of lines.
+    """
+    lines = "\n".join(map(visible, text.split("\n")))
+    print(_encodable(lines, sys.stdout.encoding))
 
 
 def say_json(value: object) -> None:
@@ -32,7 +38,7 @@ def say_json(value: object) -> None:
 
 def note(text: str) -> None:
     """Print one line on stderr."""
-    line = " ".join(text.split("\n"))
+    line = visible(" ".join(text.split("\n")))
     print(_encodable(line, sys.stderr.encoding), file=sys.stderr, flush=True)
 
 
@@ -67,7 +73,7 @@ class ReadingProgress:
         self._start = time.perf_counter()
         self._is_live = self.is_wanted and sys.stderr.isatty()
         if self._is_live:
-            print(f"reading {self.path} ... ", end="", file=sys.stderr, flush=True)
+            print(f"reading {visible(self.path)} ... ", end="", file=sys.stderr, flush=True)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -81,7 +87,7 @@ class ReadingProgress:
 
 def table(rows: Sequence[Sequence[object]]) -> str:
     """Lay rows out in columns: the first to the left, the others to the right."""
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for first, *rest in cells:

@@ -80,7 +80,8 @@ class DataFile:
         polars = import_polars()
         if path.lower().endswith(".parquet"):
             try:
-                names = list(polars.read_parquet_schema(path))
+                with Path(path).open("rb") as file:  # a path would be a pattern of names
+                    names = list(polars.read_parquet_schema(file))
             except (polars.exceptions.PolarsError, OSError) as error:
                 raise _unreadable(path, "Parquet", error) from None
             return cls(path, names, None)

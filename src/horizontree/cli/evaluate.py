@@ -24,6 +24,7 @@ from horizontree.cli.data_file import DataFile
 from horizontree.cli.labels import Label, Labels, as_text, class_indices, plain, read_labels
 from horizontree.cli.models import by_position, check_features, open_model
 from horizontree.model_file import SavedModel
+from horizontree.terminal import visible
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def _per_class(comparison: Comparison) -> list[tuple[Label, int, int, int]]:
 def _text(comparison: Comparison, path: str) -> str:
     right, n_rows = comparison.n_right, comparison.n_rows
     lines = [
-        f"{path}: {plural(n_rows, 'row')}, {plural(n_rows - right, 'error')}, "
+        f"{visible(path)}: {plural(n_rows, 'row')}, {plural(n_rows - right, 'error')}, "
         f"accuracy {percent(right, n_rows)}"
     ]
     if comparison.unknown:

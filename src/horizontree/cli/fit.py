@@ -29,6 +29,7 @@ from horizontree.cli.training import (
     make_estimator,
     next_steps,
     read_samples,
+    refuse_idle_options,
     save,
     seed_of,
 )
@@ -44,15 +45,19 @@ def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
     if arguments.output is not None:
         check_output(arguments.output, arguments.data)
+    refuse_idle_options(arguments, [arguments.method])
     estimator = make_estimator(arguments, arguments.method)
     check_options(estimator)
+    if not is_quiet(arguments):
+        estimator.set_params(verbose=1)
     keep_programs()
     if arguments.backend == "jax":
         check_jax()
     samples = read_samples(arguments)
     fitted = {}
     if arguments.method != "cart":
-        fitted["cart"] = fit_on(make_estimator(arguments, "cart"), samples)
+        cart = make_estimator(arguments, "cart").set_params(max_depth=estimator.max_depth)
+        fitted["cart"] = fit_on(cart, samples)
         if not is_quiet(arguments):
             errors = plural(fitted["cart"].n_errors_, "training error")
             note(f"CART: {errors}; now {arguments.method}{_on_interrupt(estimator)}")

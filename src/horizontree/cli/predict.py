@@ -14,6 +14,7 @@ from horizontree.cli.console import CommandError, plural, say, say_json
 from horizontree.cli.data_file import DataFile, import_polars
 from horizontree.cli.labels import as_text, plain
 from horizontree.cli.models import by_position, check_features, check_output, open_model
+from horizontree.terminal import visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         say_json(_summary(arguments, estimator.classes_, predictions, probabilities))
     elif arguments.output is not None:
-        say(f"{plural(len(predictions), 'prediction')} written to {arguments.output}")
+        say(f"{plural(len(predictions), 'prediction')} written to {visible(arguments.output)}")
     else:
         _print(_frame(estimator.classes_, predictions, probabilities))
 

@@ -8,6 +8,7 @@ from typing import Any
 from horizontree.cli.console import percent, plural, say, say_json
 from horizontree.cli.labels import as_text
 from horizontree.cli.models import facts, open_model
+from horizontree.terminal import visible
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace) -> None:
     say(known["tree_text"])
     say()
     for name, value in rows:
-        say(f"{name.ljust(width)}  {value}")
+        say(f"{name.ljust(width)}  {visible(value)}")
 
 
 def _fact_rows(known: dict[str, Any], parameters: dict[str, Any]) -> list[tuple[str, object]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from horizontree.cli.data_file import DataFile
 from horizontree.cli.labels import Labels, as_text, read_labels
 from horizontree.estimators.peers import FailedPackageError, MissingPackageError
 from horizontree.model_file import METHODS, save_model
+from horizontree.terminal import visible
 
 _PARAMETERS = {
     "depth": "max_depth",
@@ -75,22 +77,28 @@ def is_quiet(arguments: argparse.Namespace) -> bool:
     return bool(arguments.quiet or arguments.json)
 
 
+def refuse_idle_options(arguments: argparse.Namespace, methods: Sequence[str]) -> None:
+    """Refuse an option that none of the methods has; the seed divides the rows as well."""
+    accepted = set().union(*(METHODS[name]().get_params(deep=False) for name in methods))
+    for option, parameter in _PARAMETERS.items():
+        if getattr(arguments, option) is None or parameter in accepted or option == "seed":
+            continue
+        chosen = "--methods" if hasattr(arguments, "methods") else "--method"
+        raise CommandError(
+            f"--{option.replace('_', '-')} does not apply to {chosen} {' '.join(methods)}; "
+            "leave it out"
+        )
+
+
 def make_estimator(arguments: argparse.Namespace, method: str) -> Any:
-    """Make the estimator of a method from the options that it has parameters for."""
+    """Make the estimator of a method, silent, from the options that it has parameters for."""
     estimator = METHODS[method]()
     accepted = estimator.get_params(deep=False)
-    depth = METHODS[arguments.method]().max_depth  # all methods of a run have the same
-    chosen: dict[str, Any] = {"max_depth": depth, "random_state": DEFAULT_SEED}
+    chosen: dict[str, Any] = {"random_state": DEFAULT_SEED, "verbose": 0}
     for option, parameter in _PARAMETERS.items():
         value = getattr(arguments, option)
-        if value is None:
-            continue
-        if parameter not in accepted and method == arguments.method and option != "seed":
-            raise CommandError(
-                f"--{option.replace('_', '-')} does not apply to --method {method}; leave it out"
-            )
-        chosen[parameter] = value
-    chosen["verbose"] = 0 if is_quiet(arguments) or method != arguments.method else 1
+        if value is not None:
+            chosen[parameter] = value
     return estimator.set_params(**{key: chosen[key] for key in chosen if key in accepted})
 
 
@@ -209,21 +217,21 @@ def next_steps(arguments: argparse.Namespace) -> list[str]:
         return ["The model is not saved; add --output MODEL.json to keep it."]
     output = arguments.output
     return [
-        f"model saved to {output}",
-        f"next: {command_line('show', output)}",
-        f"      {command_line('predict', output, 'DATA', '--output', 'predictions.csv')}",
-        f"      {command_line('evaluate', output, 'DATA')}",
+        f"model saved to {visible(output)}",
+        f"next: {visible(command_line('show', output))}",
+        f"      {visible(command_line('predict', output, 'DATA', '--output', 'predictions.csv'))}",
+        f"      {visible(command_line('evaluate', output, 'DATA'))}",
     ]
 
 
 def described(arguments: argparse.Namespace, samples: Samples) -> str:
     """Describe the data in one line."""
     counts = samples.labels.counts()
-    shown = [f"{as_text(label)} {count:,}" for label, count in list(counts.items())[:8]]
+    shown = [f"{visible(as_text(label))} {count:,}" for label, count in list(counts.items())[:8]]
     if len(counts) > len(shown):
         shown.append(f"{len(counts) - len(shown)} more")
     return (
-        f"{arguments.data}: {plural(len(samples.matrix), 'row')}, "
+        f"{visible(arguments.data)}: {plural(len(samples.matrix), 'row')}, "
         f"{plural(len(samples.names), 'feature')}, {plural(len(counts), 'class')} "
         f"({', '.join(shown)})"
     )

@@ -20,6 +20,7 @@ from horizontree.cli.training import (
     make_estimator,
     next_steps,
     read_samples,
+    refuse_idle_options,
     save,
     seed_of,
 )
@@ -30,13 +31,15 @@ from horizontree.plotting import (
     require_matplotlib,
     save_alpha_path,
 )
+from horizontree.terminal import visible
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
     if arguments.output is not None:
         check_output(arguments.output, arguments.data)
-    estimator = make_estimator(arguments, arguments.method).set_params(verbose=0)
+    refuse_idle_options(arguments, [arguments.method])
+    estimator = make_estimator(arguments, arguments.method)
     check_options(estimator)
     if arguments.plot is not None:
         _check_plot(arguments.plot)
@@ -132,6 +135,6 @@ def _text(arguments: argparse.Namespace, samples: Samples, search: AlphaSearchCV
             tree_text(model),
             "",
             *next_steps(arguments),
-            *([] if arguments.plot is None else [f"plot saved to {arguments.plot}"]),
+            *([] if arguments.plot is None else [f"plot saved to {visible(arguments.plot)}"]),
         ]
     )

@@ -52,7 +52,7 @@ def check_n_jobs(value: Any) -> None:
 
 def check_verbose(value: Any) -> None:
     """Refuse what does not say whether progress is wanted."""
-    if not (isinstance(value, Integral | np.bool_) and value >= 0):
+    if not (isinstance(value, Integral | np.bool_) and int(value) >= 0):
         raise ValueError(f"verbose must be 0 (silent) or 1 (progress), got {value!r}.")
 
 
@@ -158,11 +158,11 @@ def checked_data(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         if not str(error).startswith("Input X contains NaN"):
             raise
     missing = X.isna() if hasattr(X, "isna") else np.isnan(np.asarray(X, dtype=np.float64))
-    is_missing = np.asarray(missing).any(axis=0)
-    columns = np.asarray(getattr(X, "columns", np.arange(len(is_missing))))[is_missing].tolist()
-    more = f" and {len(columns) - 1} more" if len(columns) > 1 else ""
+    numbers = np.flatnonzero(np.asarray(missing).any(axis=0)).tolist()
+    column = X.columns[numbers[0]] if hasattr(X, "columns") else numbers[0]
+    more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
     raise ValueError(
-        f"X has missing values (NaN) in column {columns[0]!r}{more}, which are not supported yet: "
+        f"X has missing values (NaN) in column {column!r}{more}, which are not supported yet: "
         "drop these rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
     )
 
