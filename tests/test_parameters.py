@@ -16,6 +16,7 @@ from horizontree import (
     DEOCTClassifier,
     HorizonTreeClassifier,
     LSOCTClassifier,
+    MDLPBinarizer,
     MHDEOCTClassifier,
     QuantBnBClassifier,
     RSOCTClassifier,
@@ -319,6 +320,13 @@ def test_a_column_of_dates_is_refused_by_name(library):
         X = frames.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "day": column})
         with pytest.raises(ValueError, match=r"column 'day' holds dates or times .* into numbers"):
             CARTClassifier().fit(X, [0, 1, 0, 1])
+
+
+def test_an_array_of_dates_is_refused():
+    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]").repeat(20)[:, None]
+    for use in (CARTClassifier().fit, AlphaSearchCV().fit, MDLPBinarizer().fit):
+        with pytest.raises(ValueError, match=r"X holds dates or times .* into numbers"):
+            use(days, Y)
 
 
 @pytest.mark.parametrize("search", [CARTClassifier(), AlphaSearchCV(CARTClassifier())])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
-from types import ModuleType
+from importlib import import_module
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pycontree
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from horizontree import (
+    CARTClassifier,
     ConTreeClassifier,
     GOSDTGuessesClassifier,
     HorizonTreeClassifier,
@@ -29,9 +32,10 @@ from horizontree import (
 )
 from horizontree.encoding import rank_samples
 from horizontree.estimators.base import Problem
-from horizontree.estimators.peers import FailedPackageError, common, gosdt_program
+from horizontree.estimators.peers import FailedPackageError, common, gosdt, gosdt_program
 from horizontree.estimators.peers.common import Questions, quiet
 from horizontree.objective import COST_SCALE, Objective
+from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
 from naive import optimal_cost
 from problems import make_data, small_data
@@ -201,8 +205,7 @@ def test_with_a_limit_the_questions_of_many_rows_are_chosen_on_some(kind, monkey
     binarizer = ThresholdGuessBinarizer(random_state=0) if kind == "guesses" else MDLPBinarizer()
 
     def n_questions(limit):
-        problem = Problem(rank_samples(X, y, 2), y, Objective(), Watch(limit), map, 1)
-        return Questions(problem, kind, 0).answers.shape[1]
+        return questions_of(X, y, kind, limit)[0].answers.shape[1]
 
     monkeypatch.setattr(common, "_MOST_ROWS", 300)
     some, every = (len(binarizer.fit(X[::k], y[::k]).features_) for k in (3, 1))
@@ -239,6 +242,23 @@ def test_with_a_short_limit_packages_get_some_of_the_rows(kind, solver, monkeypa
     assert model.n_errors_ == (model.predict(X) != y).sum() < 903 - np.bincount(y).max()
 
 
+def test_with_many_questions_streed_gets_fewer_rows(monkeypatch):
+    """It counts pairs of them without a look at the clock."""
+    widths = []
+
+    def step(watch, n_rows, n_columns, cells_per_second):
+        widths.append(n_columns)
+        return 1
+
+    module = sys.modules[STreeDClassifier.__module__]
+    monkeypatch.setattr(module, "step_between_rows", step)
+    X, y = load_iris(return_X_y=True)
+    for many in (100, 4, 2):
+        monkeypatch.setattr(module, "_MANY_QUESTIONS", many)
+        STreeDClassifier(2, binarizer="mdlp", time_limit=60).fit(X, y)
+    assert widths == [8, 2 * 8, 4 * 8]
+
+
 @pytest.mark.parametrize("left", [0.0, 0.1, 3.0, None])
 @pytest.mark.parametrize("n_rows", [1, 999, 1000, 1001, 50_000])
 def test_rows_are_thinned_to_what_can_be_read_in_time(n_rows, left):
@@ -250,27 +270,157 @@ def test_rows_are_thinned_to_what_can_be_read_in_time(n_rows, left):
     assert (watch.status == "time_limit") == (step > 1)
 
 
+@pytest.mark.parametrize("binarizer", ["guesses", "mdlp"])
 @pytest.mark.parametrize("kind", [GOSDTGuessesClassifier, STreeDClassifier])
-def test_a_limit_that_cut_the_questions_short_has_struck(kind, monkeypatch):
-    whole_fit = ThresholdGuessBinarizer.fit
+def test_a_limit_that_cut_the_questions_short_has_struck(kind, binarizer, monkeypatch):
+    binarizer_kind = ThresholdGuessBinarizer if binarizer == "guesses" else MDLPBinarizer
+    whole_fit, limits = binarizer_kind.fit, []
 
     def fit(self, X, y):
         whole_fit(self, X, y)
+        limits.append(self.time_limit)
         self.is_complete_ = False
         return self
 
-    monkeypatch.setattr(ThresholdGuessBinarizer, "fit", fit)
+    monkeypatch.setattr(binarizer_kind, "fit", fit)
     X, y = load_iris(return_X_y=True)
-    assert kind(2, time_limit=60, random_state=0).fit(X, y).status_ == "time_limit"
+    model = kind(2, binarizer=binarizer, time_limit=60, random_state=0)
+    assert model.fit(X, y).status_ == "time_limit"
+    assert 1 < limits[0] <= 30
 
 
-def test_gosdt_is_stopped_when_it_does_not_stop(monkeypatch, tmp_path):
+def questions_of(X, y, kind, limit):
+    """Return the questions of a problem, and the problem."""
+    n_classes = len(np.unique(y))
+    problem = Problem(rank_samples(X, y, n_classes), y, Objective(), Watch(limit), map, 1)
+    return Questions(problem, kind, 0), problem
+
+
+@pytest.fixture
+def sleeping(monkeypatch, tmp_path):
+    """Let the package never answer."""
     program = tmp_path / "sleeps.py"
     program.write_text("import time; time.sleep(3600)")
     monkeypatch.setattr(gosdt_program, "__file__", str(program))
+
+
+@pytest.mark.usefixtures("sleeping")
+@pytest.mark.parametrize(("depth", "alpha"), [(1, 0.0), (2, 0.0), (4, 0.0), (4, 0.03)])
+def test_gosdt_that_gives_no_tree_in_time_is_stopped_and_leaves_the_greedy_tree(depth, alpha):
+    X, y = make_data(200, 4, 3, seed=1)
+    model = GOSDTGuessesClassifier(depth, ccp_alpha=alpha, binarizer="mdlp", time_limit=0.2)
+    model.fit(X, y)
+    answers = MDLPBinarizer().fit_transform(X, y).astype(float)
+    greedy = CARTClassifier(depth, ccp_alpha=alpha).fit(answers, y)
+    assert (model.status_, model.n_iter_, model.lower_bound_) == ("time_limit", 0, 0)
+    assert model.objective_ == greedy.objective_ < len(y) - np.bincount(y).max()
+    assert model.n_errors_ == (model.predict(X) != y).sum()
+    assert model.get_depth() <= depth
+
+
+@pytest.mark.usefixtures("sleeping")
+def test_the_greedy_tree_of_many_rows_is_grown_on_some_and_counted_on_all(monkeypatch):
+    monkeypatch.setattr(common, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(common, "_GREEDY_CELLS_PER_SECOND", 1)
+    grown_on = []
+    grow_cart = common.grow_cart
+
+    def grow(samples, **options):
+        grown_on.append(samples.n_samples)
+        return grow_cart(samples, **options)
+
+    monkeypatch.setattr(common, "grow_cart", grow)
+    X, y = make_data(902, 3, 3, seed=4)
+    model = GOSDTGuessesClassifier(2, binarizer="mdlp", time_limit=0.2).fit(X, y)
+    assert grown_on == [91]
+    assert model.tree_.class_counts[0].sum() == 902
+    assert model.n_errors_ == (model.predict(X) != y).sum() < 902 - np.bincount(y).max()
+
+
+def test_a_greedy_tree_on_some_rows_is_no_limit_that_struck(monkeypatch):
+    monkeypatch.setattr(common, "_FEWEST_ROWS", 10)
+    monkeypatch.setattr(common, "_GREEDY_CELLS_PER_SECOND", 1)
     X, y = load_iris(return_X_y=True)
-    model = GOSDTGuessesClassifier(2, time_limit=0.2, random_state=0).fit(X, y)
-    assert (model.status_, model.tree_.n_splits) == ("time_limit", 0)
+    limited = GOSDTGuessesClassifier(2, time_limit=60, random_state=0).fit(X, y)
+    assert limited.status_ == "completed"
+    assert limited.tree_ == GOSDTGuessesClassifier(2, random_state=0).fit(X, y).tree_
+
+
+def test_greedy_trees_may_be_deeper_than_python_recurses(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    questions, problem = questions_of(X, y, "mdlp", None)
+    chain = None
+    for _ in range(5000):
+        chain = Split(0, 0.0, None, chain)
+    monkeypatch.setattr(common, "grow_cart", lambda *asked, **options: chain)
+    asked, depth = questions.greedy_splits(problem, 5000), 0
+    while asked is not None:
+        assert (asked.feature, asked.cut, asked.right) == (0, 5.5, None)
+        asked, depth = asked.left, depth + 1
+    assert depth == 5000
+
+
+def test_the_clock_of_gosdt_without_a_tree_leaves_the_greedy_one(monkeypatch):
+    answer = {"models": [], "n_iterations": 7, "was_stopped": True}
+    monkeypatch.setattr(gosdt._Process, "solve", lambda *asked: answer)
+    X, y = load_iris(return_X_y=True)
+    model = GOSDTGuessesClassifier(2, time_limit=60, random_state=0).fit(X, y)
+    assert (model.status_, model.n_iter_, model.n_errors_) == ("time_limit", 0, 6)
+
+
+@pytest.mark.parametrize("limit", [None, 60])
+@pytest.mark.parametrize("has_guesses", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_compiled_part_alone_answers_as_the_package(n_classes, has_guesses, limit):
+    library = import_module("gosdt._libgosdt")
+    rng = np.random.default_rng(n_classes)
+    answers = rng.random((120, 6)) < 0.5
+    y = (answers[:, 0] + 2 * answers[:, 1] + (rng.random(120) < 0.2)) % n_classes
+    guessed = np.where(rng.random(120) < 0.9, y, rng.integers(0, n_classes, 120))
+    y[:n_classes] = guessed[:n_classes] = range(n_classes)
+    for alpha, depth in ((1 / 120, 2), (0.02, 3), (0.2, 1)):
+        settings = {"regularization": alpha, "depth_budget": depth, "time_limit": limit}
+        asked = answers, y, guessed if has_guesses else None, settings
+        found = gosdt_program.solve_directly(library, *asked)
+        assert found == gosdt_program.solve(*asked)
+        assert len(found["models"]) == 1
+
+
+def test_the_process_of_gosdt_imports_no_more_than_its_compiled_part():
+    code = (
+        "import runpy, sys; import numpy as np; y = np.arange(40) % 2; "
+        "settings = {'regularization': 0.1, 'depth_budget': 1, 'time_limit': 60}; "
+        "solver = runpy.run_path(sys.argv[1])['quick_solver'](); "
+        "found = solver(y[:, None] == 1, y, None, settings); "
+        "print(len(found['models']), *sys.modules, file=sys.stderr)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code, gosdt_program.__file__],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    n_models, *modules = run.stderr.split()
+    assert n_models == "1"
+    slow = {"gosdt", "pandas", "sklearn", "scipy", "horizontree"}
+    assert {m for m in modules if m.partition(".")[0] in slow} == {"gosdt._libgosdt"}
+
+
+@pytest.mark.parametrize("error", [ImportError, None])
+def test_a_compiled_part_that_is_another_is_left_to_the_package(error, monkeypatch):
+    """Where it does not load, and where a later version has parts of other names."""
+
+    def load(library):
+        if error is not None:
+            raise error
+
+    spec = SimpleNamespace(loader=SimpleNamespace(exec_module=load))
+    monkeypatch.setattr(gosdt_program.PathFinder, "find_spec", lambda *asked: spec)
+    monkeypatch.setattr(gosdt_program, "module_from_spec", lambda spec: SimpleNamespace())
+    y = np.arange(40) % 2
+    asked = y[:, None] == 1, y, None, {"regularization": 0.1, "depth_budget": 1, "time_limit": 60}
+    assert gosdt_program.quick_solver()(*asked) == gosdt_program.solve(*asked)
 
 
 def test_gosdt_says_when_its_own_clock_struck(monkeypatch):

@@ -306,7 +306,7 @@ def test_a_share_that_breaks_off_ends_the_other_threads_as_well():
 
 def test_checking_the_rows_is_part_of_the_limit(monkeypatch):
     X, y = load_wine(return_X_y=True)
-    checked = base.validate_data
+    checked = base.checked_data
 
     def slowly(*args, **kwargs):
         now[0] += 100.0
@@ -315,6 +315,6 @@ def test_checking_the_rows_is_part_of_the_limit(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(base.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(base, "validate_data", slowly)
+    monkeypatch.setattr(base, "checked_data", slowly)
     assert HorizonTreeClassifier(3, time_limit=101).fit(X, y).status_ != "time_limit"
     assert HorizonTreeClassifier(3, time_limit=99).fit(X, y).status_ == "time_limit"

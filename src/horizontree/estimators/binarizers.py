@@ -10,11 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from horizontree.encoding import threshold_between
-from horizontree.estimators.parameters import check_integer, check_real, seed_of
+from horizontree.estimators.mdlp_cuts import cut_features
+from horizontree.estimators.parameters import (
+    check_integer,
+    check_real,
+    checked_data,
+    refuse_categories,
+    refuse_huge_integers,
+    refuse_missing_labels,
+    seed_of,
+)
 from horizontree.search.watch import Watch
+
+_CELLS_PER_BLOCK = 1 << 20
+"""Values that are copied at a time to answer questions; all at once, they would fill the memory."""
 
 
 class _Binarizer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
@@ -26,7 +38,7 @@ class _Binarizer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: i
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers.
+            Finite numbers; a pandas or polars frame gives the feature names.
         y : array-like of shape (n_samples,)
             Class labels.
 
@@ -35,7 +47,10 @@ class _Binarizer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: i
         self
             The fitted transformer.
         """
-        matrix, target = validate_data(self, X, y, dtype=np.float64)
+        refuse_categories(X)
+        refuse_huge_integers(X)
+        refuse_missing_labels(y)
+        matrix, target = checked_data(self, X, y, dtype=np.float64)
         check_classification_targets(target)
         _, labels = np.unique(target, return_inverse=True)
         questions = self._questions(matrix, labels)
@@ -50,8 +65,14 @@ class _Binarizer(TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: i
     def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Answer the questions: a column each, True where the value is at most the threshold."""
         check_is_fitted(self)
-        matrix = validate_data(self, X, reset=False, dtype=np.float64)
-        answers: NDArray[np.bool_] = matrix[:, self.features_] <= self.thresholds_
+        refuse_categories(X)
+        refuse_huge_integers(X)
+        matrix = checked_data(self, X, reset=False, dtype=np.float64)
+        answers = np.empty((len(matrix), len(self.features_)), dtype=np.bool_)
+        n_rows = max(1, _CELLS_PER_BLOCK // max(1, len(self.features_)))
+        for first in range(0, len(matrix), n_rows):
+            rows = slice(first, first + n_rows)
+            np.less_equal(matrix[rows, self.features_], self.thresholds_, out=answers[rows])
         return answers
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
@@ -197,7 +218,15 @@ class MDLPBinarizer(_Binarizer):
     """Cuts by minimum description length (Fayyad and Irani 1993).
 
     A feature is cut where that lowers the entropy of the classes most, and either side again,
-    as long as a cut saves more bits than it takes to write down.
+    as long as a cut saves more bits than it takes to write down. Of cuts that lower the entropy
+    equally the one at the lowest value is made.
+
+    Parameters
+    ----------
+    time_limit : float or None, default=None
+        Seconds after which no more cuts are looked for; those found by then are kept. Each
+        feature has an even share of the time, and what others did not use of theirs; it is cut
+        from the whole to the parts. In too short a time there may be no cut at all.
 
     Attributes
     ----------
@@ -205,6 +234,8 @@ class MDLPBinarizer(_Binarizer):
         The feature of each question.
     thresholds_ : ndarray of shape (n_questions,)
         Its threshold.
+    is_complete_ : bool
+        Whether the time limit left time for all cuts.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -219,46 +250,11 @@ class MDLPBinarizer(_Binarizer):
     ['petal width (cm) <= 0.8', 'petal width (cm) <= 1.75']
     """
 
+    def __init__(self, *, time_limit: float | None = None) -> None:
+        self.time_limit = time_limit
+
     def _questions(self, X: NDArray[np.float64], y: NDArray[np.intp]) -> list[tuple[int, float]]:
-        is_class = y[:, None] == np.arange(y.max() + 1)
-        questions = []
-        for f in range(X.shape[1]):
-            order = np.argsort(X[:, f], kind="stable")
-            questions += [(f, cut) for cut in sorted(mdlp_cuts(X[order, f], is_class[order]))]
+        if self.time_limit is not None:
+            check_real("time_limit", self.time_limit, above=0.0)
+        questions, self.is_complete_ = cut_features(X, y, Watch(self.time_limit))
         return questions
-
-
-def mdlp_cuts(values: NDArray[np.float64], is_class: NDArray[np.bool_]) -> list[float]:
-    """Return the cuts of one feature; ``values`` ascend, ``is_class[sample, class]``."""
-    below = np.cumsum(is_class, axis=0, dtype=np.int64)
-    edges = np.flatnonzero(values[1:] > values[:-1])  # a cut after each of these
-    if len(edges) == 0:
-        return []
-    n = len(values)
-    low, every = below[edges], below[-1]
-    n_low = edges + 1
-    mean = (n_low * _entropy(low) + (n - n_low) * _entropy(every - low)) / n
-    at = int(np.argmin(mean))
-    parts = np.stack([every, low[at], every - low[at]])
-    n_classes, entropy = np.count_nonzero(parts, axis=1), _entropy(parts)
-    gain = entropy[0] - mean[at]
-    bits = n_classes * entropy
-    k = float(n_classes[0])
-    ways = k * np.log2(3.0) + np.log2(1 - 2 * 3.0**-k)  # log2(3^k - 2), for any k
-    price = ways - (bits[0] - bits[1] - bits[2])
-    if gain <= (np.log2(n - 1) + price) / n:
-        return []
-    cut = int(n_low[at])
-    return [
-        *mdlp_cuts(values[:cut], is_class[:cut]),
-        threshold_between(float(values[cut - 1]), float(values[cut])),
-        *mdlp_cuts(values[cut:], is_class[cut:]),
-    ]
-
-
-def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the entropy of each row of class counts, in bits."""
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    logs = np.log2(share, where=share > 0, out=np.zeros_like(share))
-    entropy: NDArray[np.float64] = -(share * logs).sum(axis=1)
-    return entropy

@@ -139,7 +139,12 @@ _ADVICE_BY_DTYPE = {
 
 
 def refuse_categories(X: Any) -> None:
-    """Refuse a frame with columns of categories, text or dates, by name."""
+    """Refuse a frame with columns of categories, text or dates, by name, and arrays of dates."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(
+            f"X holds dates or times ({X.dtype}), which are not supported yet: turn them into "
+            "numbers, such as days since a date."
+        )
     for name, dtype in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
         for beginnings, (what, advice) in _ADVICE_BY_DTYPE.items():
             if str(dtype).lower().startswith(beginnings):

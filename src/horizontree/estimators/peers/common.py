@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from horizontree.encoding import rank_samples
 from horizontree.estimators.base import Problem
 from horizontree.estimators.binarizers import MDLPBinarizer, ThresholdGuessBinarizer
+from horizontree.search.cart import grow_cart
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
 from horizontree.standard_output import diverted
@@ -25,6 +27,10 @@ _MOST_ROWS = 50_000
 """Rows that questions are chosen on where there is a time limit: more take seconds."""
 _FEWEST_ROWS = 1000
 """Rows that a package gets whatever the time limit: it reads them in a moment."""
+_GREEDY_PART = 10
+"""One part of so many of the time that is left goes to the greedy tree."""
+_GREEDY_CELLS_PER_SECOND = 5_000_000
+"""Answers that the greedy tree gets for each of its seconds; it reads more."""
 BINARIZERS = ("guesses", "mdlp")
 
 
@@ -70,50 +76,52 @@ def step_between_rows(watch: Watch, n_rows: int, n_columns: int, cells_per_secon
     Packages read their samples without a look at the clock. Where that would take too long for
     the time limit they get some of the rows, and the limit has struck.
     """
-    left = watch.seconds_left
-    if left is None:
-        return 1
-    most_rows = max(_FEWEST_ROWS, int(left * cells_per_second / n_columns))
-    step = math.ceil(n_rows / most_rows)
+    step = _step_in(watch.seconds_left, n_rows, n_columns, cells_per_second)
     if step > 1:
         watch.strike()
     return step
 
 
+def _step_in(seconds: float | None, n_rows: int, n_columns: int, cells_per_second: int) -> int:
+    """Return the least step between rows that leaves no more than can be read in the time."""
+    if seconds is None:
+        return 1
+    most_rows = max(_FEWEST_ROWS, int(seconds * cells_per_second / n_columns))
+    return math.ceil(n_rows / most_rows)
+
+
 class Questions:
     """The samples as answers to questions ``x <= cut``, with the same answer nowhere twice.
 
-    With a time limit the questions for many rows are chosen on some of them, evenly spread. Where
-    that, or fewer rounds of the reference model, were needed, the limit has struck.
+    With a time limit the questions for many rows are chosen on some of them, evenly spread, in
+    half of the time. Where that left out rows, rounds of the reference model or cuts, the limit
+    has struck.
     """
 
     def __init__(self, problem: Problem, kind: str, seed: int) -> None:
         X = np.asarray(problem.samples.X, dtype=np.float64)
         left = problem.watch.seconds_left
+        limit = None if left is None else max(left / 2, 0.01)
         binarizer = (
-            MDLPBinarizer()
+            MDLPBinarizer(time_limit=limit)
             if kind == "mdlp"
-            else ThresholdGuessBinarizer(
-                time_limit=None if left is None else max(left / 2, 0.01), random_state=seed
-            )
+            else ThresholdGuessBinarizer(time_limit=limit, random_state=seed)
         )
         step = 1 if left is None else -(-len(X) // _MOST_ROWS)
         rows = slice(None, None, step)
         if len(np.unique(problem.y[rows])) < problem.samples.n_classes:
             rows = slice(None)
         answers = binarizer.fit(X[rows], problem.y[rows]).transform(X)
-        if rows.step not in (None, 1) or not getattr(binarizer, "is_complete_", True):
+        if rows.step not in (None, 1) or not binarizer.is_complete_:
             problem.watch.strike()
         varies = answers.any(axis=0) & ~answers.all(axis=0)
-        self.answers = answers[:, varies]
+        self.answers = answers if varies.all() else answers[:, varies]
         self.reference = getattr(binarizer, "reference_", None)
         self._all_answers = answers
-        self._cuts = [
-            (int(f), float(X[X[:, f] <= threshold, f].max()))
-            for f, threshold in zip(
-                binarizer.features_[varies], binarizer.thresholds_[varies], strict=True
-            )
-        ]
+        self._X = X
+        self._features = binarizer.features_[varies]
+        self._thresholds = binarizer.thresholds_[varies]
+        self._cuts: dict[int, float] = {}  # of the questions that were asked in a tree
 
     def guessed_labels(self) -> NDArray[np.intp] | None:
         """Return what the reference model says of each sample."""
@@ -124,5 +132,36 @@ class Questions:
 
     def split(self, column: int, yes: Split | None, no: Split | None) -> Split:
         """Ask a question."""
-        feature, cut = self._cuts[column]
-        return Split(feature, cut, yes, no)
+        feature = int(self._features[column])
+        if column not in self._cuts:
+            values = self._X[:, feature]
+            self._cuts[column] = float(values[values <= self._thresholds[column]].max())
+        return Split(feature, self._cuts[column], yes, no)
+
+    def greedy_splits(self, problem: Problem, max_depth: int) -> Split | None:
+        """Return CART over the questions, grown in a part of the time that is left.
+
+        Where that is too short to read all rows it is grown on some of them, evenly spread. It is
+        not pruned yet: ``Problem.tree_of`` does that, on all rows.
+        """
+        left = problem.watch.seconds_left
+        seconds = None if left is None else left / _GREEDY_PART
+        n_rows, n_questions = self.answers.shape
+        step = _step_in(seconds, n_rows, n_questions, _GREEDY_CELLS_PER_SECOND)
+        answers = self.answers[::step].astype(np.float32)
+        samples = rank_samples(answers, problem.y[::step], problem.samples.n_classes, problem.run)
+        root = grow_cart(
+            samples,
+            max_depth=max_depth,
+            min_samples_leaf=max(1, problem.objective.min_samples_leaf // step),
+        )
+
+        waiting = [root]
+        while waiting:
+            node = waiting.pop()
+            if node is not None:  # on its left are the answers 0: no
+                asked = self.split(node.feature, yes=node.right, no=node.left)
+                node.feature, node.cut = asked.feature, asked.cut
+                node.left, node.right = asked.left, asked.right
+                waiting += [node.left, node.right]
+        return root

@@ -51,9 +51,12 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
     binarizer : {"guesses", "mdlp"}, default="guesses"
         Where the thresholds come from.
     time_limit : float or None, default=None
-        Seconds; a tree that the package has found by then is kept, otherwise a single leaf.
+        Seconds; a tree that the package has found by then is kept. Where it has given none, the
+        result is not the package's: it is the greedy tree (CART) over the same questions, of
+        the same depth and price (``status_`` is ``"time_limit"`` and ``n_iter_`` 0).
         The package looks at its clock seldom and takes long to give its tree, so with a limit
-        it gets half of the time, and runs as a process of its own, which is stopped.
+        it gets half of what the questions left, and runs as a process of its own, which is
+        stopped.
     random_state : int, RandomState instance or None, default=None
         Seed of the reference model.
     verbose : int, default=0
@@ -81,7 +84,7 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
     fit_time_ : float
         Seconds.
     n_iter_ : int
-        Iterations of the package.
+        Iterations of the package; 0 where the tree is not its own, or it was not asked.
     """
 
     max_depth: int
@@ -116,11 +119,15 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
             return self._search_with(problem, process.solve)
 
     def _search_with(self, problem: Problem, solve: _Solver) -> Found:
+        """Ask the package, and have a greedy tree ready where it may give none in time."""
         questions = Questions(problem, self.binarizer, seed_of(self.random_state))
         n_samples = len(problem.y)
         leaf = problem.tree_of(None)
         if questions.answers.shape[1] == 0 or self.ccp_alpha * n_samples >= leaf.n_errors:
             return Found([leaf], n_iter=0)  # at such prices the package crashes
+        greedy = None
+        if problem.watch.has_limit:
+            greedy = questions.greedy_splits(problem, int(self.max_depth))
         left = problem.watch.seconds_left
         settings = {
             "regularization": max(float(self.ccp_alpha), 1 / n_samples),
@@ -134,8 +141,8 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
         problem.watch.should_stop()  # Ctrl-C is heard
         if result is None or result["was_stopped"]:
             problem.watch.strike()
-        if result is None:
-            return Found([leaf], n_iter=0)
+        if result is None or not (result["models"] or greedy is None):
+            return Found([problem.tree_of(greedy)], n_iter=0)
 
         def read(node: dict[str, Any]) -> Split | None:
             if "prediction" in node:
@@ -154,7 +161,7 @@ def _solve_here(answers: Any, y: Any, guessed: Any, settings: dict[str, Any]) ->
 
 
 class _Process:
-    """The package in a process of its own, which imports it while the samples are made ready.
+    """The package in a process of its own, which loads it while the samples are made ready.
 
     Parameters
     ----------
