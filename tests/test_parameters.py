@@ -139,6 +139,8 @@ NAMES = ["age", "height", "weight"]
         (lambda rows: pandas.DataFrame(rows, columns=NAMES), "'height'"),
         (lambda rows: pandas.DataFrame(rows, columns=NAMES).astype("Float64"), "'height'"),
         (lambda rows: polars.DataFrame(rows, schema=NAMES), "'height'"),
+        (lambda rows: pandas.DataFrame(rows, columns=[7, 8, 9]), "8"),
+        (lambda rows: pandas.DataFrame(rows.astype(str), columns=NAMES, dtype=object), "'height'"),
     ],
 )
 def test_missing_values_are_refused_with_their_columns(as_data, column):

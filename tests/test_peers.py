@@ -311,9 +311,10 @@ def test_gosdt_that_gives_no_tree_in_time_is_stopped_and_leaves_the_greedy_tree(
     model = GOSDTGuessesClassifier(depth, ccp_alpha=alpha, binarizer="mdlp", time_limit=0.2)
     model.fit(X, y)
     answers = MDLPBinarizer().fit_transform(X, y).astype(float)
-    greedy = CARTClassifier(depth, ccp_alpha=alpha).fit(answers, y)
+    greedy = CARTClassifier(depth, ccp_alpha=max(alpha, 1 / 200)).fit(answers, y)
     assert (model.status_, model.n_iter_, model.lower_bound_) == ("time_limit", 0, 0)
-    assert model.objective_ == greedy.objective_ < len(y) - np.bincount(y).max()
+    assert (model.n_errors_, model.tree_.n_splits) == (greedy.n_errors_, greedy.tree_.n_splits)
+    assert model.n_errors_ < len(y) - np.bincount(y).max()
     assert model.n_errors_ == (model.predict(X) != y).sum()
     assert model.get_depth() <= depth
 
@@ -360,8 +361,16 @@ def test_greedy_trees_may_be_deeper_than_python_recurses(monkeypatch):
     assert depth == 5000
 
 
-def test_the_clock_of_gosdt_without_a_tree_leaves_the_greedy_one(monkeypatch):
-    answer = {"models": [], "n_iterations": 7, "was_stopped": True}
+def test_gosdt_has_a_deepest_level():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="max_depth must be an integer from 1 to 254"):
+        GOSDTGuessesClassifier(255).fit(X, y)
+    assert GOSDTGuessesClassifier(254, random_state=0).fit(X, y).tree_.n_splits > 0
+
+
+@pytest.mark.parametrize("was_stopped", [True, False])
+def test_the_clock_of_gosdt_without_a_tree_leaves_the_greedy_one(was_stopped, monkeypatch):
+    answer = {"models": [], "n_iterations": 7, "was_stopped": was_stopped}
     monkeypatch.setattr(gosdt._Process, "solve", lambda *asked: answer)
     X, y = load_iris(return_X_y=True)
     model = GOSDTGuessesClassifier(2, time_limit=60, random_state=0).fit(X, y)

@@ -23,9 +23,10 @@ def _polars() -> Any:
 @contextmanager
 def _readable() -> Iterator[None]:
     """Turn the errors of polars into one line."""
+    errors = _polars().exceptions
     try:
         yield
-    except _polars().exceptions.PolarsError as error:
+    except (errors.PolarsError, errors.PanicException) as error:  # of damaged files, either
         raise ValueError(next(iter(str(error).splitlines()), type(error).__name__)) from error
 
 

@@ -230,7 +230,7 @@ def wilcoxon(differences: Sequence[float]) -> float:
 
 
 def with_ties(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Make values equal that differ by no more than the rounding of the table of fits."""
+    """Make neighbours equal that differ by no more than the rounding of the table of fits."""
     order = np.argsort(points)
     ascending = points[order]
     is_first = np.diff(ascending, prepend=-math.inf) > _SAME

@@ -91,8 +91,8 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     best_alpha_ : float
         The chosen price.
     best_score_ : float
-        Its accuracy on validation rows, each of which counts once: with folds of several sizes
-        that is not the mean of the folds' accuracies.
+        Its accuracy on the validation rows of all divisions: with folds of several sizes that is
+        not the mean of the folds' accuracies.
     best_estimator_ : classifier
         The estimator, fitted on all rows with the chosen price.
     cv_results_ : dict of arrays
@@ -193,7 +193,7 @@ class AlphaSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             "std_test_score": np.std([each.n_right / each.n_test for each in tried], axis=0),
             "mean_train_score": np.mean([division.train_score for division in tried], axis=0),
             "mean_n_splits": sizes,
-            "selection_score": score,
+            "selection_score": score.copy(),
         }
         self.best_alpha_ = float(alphas[best])
         self.best_score_ = float(share[best])

@@ -226,7 +226,7 @@ class MDLPBinarizer(_Binarizer):
     time_limit : float or None, default=None
         Seconds after which no more cuts are looked for; those found by then are kept. Each
         feature has an even share of the time, and what others did not use of theirs; it is cut
-        from the whole to the parts. In too short a time there may be no cut at all.
+        from the whole to the parts. In too short a time the last ones may have no cut.
 
     Attributes
     ----------

@@ -131,8 +131,8 @@ def cut_features(
 ) -> tuple[list[tuple[int, float]], bool]:
     """Cut all features, and say whether there was time for all of it.
 
-    Each feature gets an even share of the time that is left; those that need more get, in turn,
-    what others did not use.
+    Each feature gets an even share of the time that is left, but one look at least, so that a
+    short time is over before the last ones; those that need more get what others did not use.
 
     Parameters
     ----------

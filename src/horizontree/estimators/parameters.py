@@ -145,7 +145,9 @@ def refuse_categories(X: Any) -> None:
             f"X holds dates or times ({X.dtype}), which are not supported yet: turn them into "
             "numbers, such as days since a date."
         )
-    for name, dtype in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
+    if not hasattr(X, "columns"):
+        return
+    for name, dtype in zip(X.columns, getattr(X, "dtypes", ()), strict=False):
         for beginnings, (what, advice) in _ADVICE_BY_DTYPE.items():
             if str(dtype).lower().startswith(beginnings):
                 raise ValueError(
@@ -162,12 +164,27 @@ def checked_data(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     except ValueError as error:
         if not str(error).startswith("Input X contains NaN"):
             raise
-    missing = X.isna() if hasattr(X, "isna") else np.isnan(np.asarray(X, dtype=np.float64))
-    numbers = np.flatnonzero(np.asarray(missing).any(axis=0)).tolist()
-    column = X.columns[numbers[0]] if hasattr(X, "columns") else numbers[0]
+        message = _where_missing(X)
+        if message is None:
+            raise
+    raise ValueError(message)
+
+
+def _where_missing(X: Any) -> str | None:
+    """Say which columns have missing values, if that can be told."""
+    is_frame = hasattr(X, "columns")
+    columns = [np.asarray(X[name]) for name in X.columns] if is_frame else np.asarray(X).T
+    try:
+        is_missing = [np.isnan(np.asarray(column, dtype=np.float64)).any() for column in columns]
+    except (TypeError, ValueError):  # pandas has missing values that are no numbers
+        is_missing = X.isna().any(axis=0).tolist() if hasattr(X, "isna") else []
+    numbers = np.flatnonzero(is_missing)
+    if len(numbers) == 0:
+        return None
+    name = list(X.columns)[numbers[0]] if is_frame else int(numbers[0])
     more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
-    raise ValueError(
-        f"X has missing values (NaN) in column {column!r}{more}, which are not supported yet: "
+    return (
+        f"X has missing values (NaN) in column {name!r}{more}, which are not supported yet: "
         "drop these rows or columns, or fill them in (sklearn.impute.SimpleImputer)."
     )
 

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,10 +25,14 @@ from horizontree.estimators.peers.common import (
     quiet,
     require,
 )
+from horizontree.objective import Objective
 from horizontree.search.splits import Split
 from horizontree.search.watch import Watch
 
 _ADVICE = 'pip install "horizontree[gosdt]"'
+
+_DEEPEST = 254
+"""The package keeps levels in a byte."""
 
 _GRACE = 0.3
 """Seconds beyond the limit that an answer is waited for."""
@@ -44,7 +49,7 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
     Parameters
     ----------
     max_depth : int, default=4
-        Depth of the tree, at least 1.
+        Depth of the tree, 1 to 254.
     ccp_alpha : float, default=0.0
         Price of a split, as a share of all training samples. Below one training sample it is
         one sample, the least that the package recommends.
@@ -53,7 +58,8 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
     time_limit : float or None, default=None
         Seconds; a tree that the package has found by then is kept. Where it has given none, the
         result is not the package's: it is the greedy tree (CART) over the same questions, of
-        the same depth and price (``status_`` is ``"time_limit"`` and ``n_iter_`` 0).
+        the same depth, pruned at the same price (``n_iter_`` is 0, and ``status_``
+        ``"time_limit"`` but for a tree without errors).
         The package looks at its clock seldom and takes long to give its tree, so with a limit
         it gets half of what the questions left, and runs as a process of its own, which is
         stopped.
@@ -108,7 +114,7 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_integer("max_depth", self.max_depth, at_least=1)
+        check_integer("max_depth", self.max_depth, at_least=1, at_most=_DEEPEST)
         check_choice("binarizer", self.binarizer, BINARIZERS)
 
     def _search(self, problem: Problem) -> Found:
@@ -125,12 +131,14 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
         leaf = problem.tree_of(None)
         if questions.answers.shape[1] == 0 or self.ccp_alpha * n_samples >= leaf.n_errors:
             return Found([leaf], n_iter=0)  # at such prices the package crashes
-        greedy = None
+        price = max(float(self.ccp_alpha), 1 / n_samples)  # less, and the package never ends
+        greedy = leaf
         if problem.watch.has_limit:
-            greedy = questions.greedy_splits(problem, int(self.max_depth))
+            priced = replace(problem, objective=Objective.from_ccp_alpha(price, 1, n_samples))
+            greedy = priced.tree_of(questions.greedy_splits(problem, int(self.max_depth)))
         left = problem.watch.seconds_left
         settings = {
-            "regularization": max(float(self.ccp_alpha), 1 / n_samples),
+            "regularization": price,
             "depth_budget": int(self.max_depth),
             "time_limit": None if left is None else max(1, math.floor(left / 2)),
         }
@@ -139,19 +147,19 @@ class GOSDTGuessesClassifier(BaseTreeClassifier):
             guessed = None  # the package wants every class among them
         result = solve(questions.answers, problem.y, guessed, settings)
         problem.watch.should_stop()  # Ctrl-C is heard
-        if result is None or result["was_stopped"]:
+        if result is None or result["was_stopped"] or not result["models"]:
             problem.watch.strike()
-        if result is None or not (result["models"] or greedy is None):
-            return Found([problem.tree_of(greedy)], n_iter=0)
+        if result is None or not result["models"]:
+            n_iter = 0 if problem.watch.has_limit or result is None else result["n_iterations"]
+            return Found([greedy], n_iter=n_iter)
 
         def read(node: dict[str, Any]) -> Split | None:
             if "prediction" in node:
                 return None
             return questions.split(node["feature"], read(node["true"]), read(node["false"]))
 
-        models = result["models"]
-        root = read(models[0]) if models else None
-        return Found([problem.tree_of(root)], n_iter=result["n_iterations"])
+        tree = problem.tree_of(read(result["models"][0]))
+        return Found([tree], n_iter=result["n_iterations"])
 
 
 def _solve_here(answers: Any, y: Any, guessed: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,10 @@ def solve_directly(
 def _filled(kind: Any, values: Any) -> Any:
     """Return a matrix of the package's."""
     matrix = kind(*values.shape)
-    np.copyto(np.array(matrix, copy=False), values)
+    view = np.asarray(matrix)
+    if not np.shares_memory(view, np.asarray(matrix)):  # a copy
+        raise TypeError("the package's matrices cannot be written to")
+    np.copyto(view, values)
     return matrix
 
 
@@ -127,7 +130,11 @@ def quick_solver() -> Solver:
     def solve_quickly(*asked: Any) -> dict[str, Any]:
         try:
             return solve_directly(library, *asked)
-        except (AttributeError, TypeError):  # in another version the parts may be others
+        except (
+            AttributeError,
+            TypeError,
+            ValueError,
+        ):  # in another version the parts may be others
             return solve(*asked)
 
     return solve_quickly
