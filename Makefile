@@ -63,11 +63,12 @@ STUDY := $(BIN)/horizontree bench study --results docs/results/study.csv --jobs 
 study: $(VENV)/made-for-development  ## the paper's study and its report; hours, resumable
 	$(STUDY) --splits 90 --depths 2 3 --methods cart-sklearn cart deoct mh-deoct horizon
 	$(STUDY) --splits 40 --methods cart-sklearn cart horizon cart-tuned horizon-tuned
-	$(STUDY) --splits 10 --methods deoct mh-deoct contree streed
-	$(STUDY) --splits 10 --splits-at 8=3 --methods mh-deoct-tuned mh-deoct-long ls-oct \
-	  cart-mdlp mh-deoct-mdlp horizon-mdlp
-	$(STUDY) --splits 10 --splits-at 3=3 --methods quant-bnb
-	$(STUDY) --splits 3 --methods rs-oct gosdt-guesses cart-guesses mh-deoct-guesses horizon-guesses
+	$(STUDY) --splits 10 --methods deoct mh-deoct streed
+	$(STUDY) --splits 10 --depths 2 --methods contree quant-bnb
+	$(STUDY) --splits 10 --splits-at 8=3 --methods mh-deoct-tuned mh-deoct-long cart-mdlp \
+	  mh-deoct-mdlp horizon-mdlp
+	$(STUDY) --splits 3 --methods ls-oct quant-bnb rs-oct contree gosdt-guesses cart-guesses \
+	  mh-deoct-guesses horizon-guesses
 	$(STUDY) --splits 10 --splits-at 8=3 --methods deoct-cold mh-deoct-cold mh-deoct-from-cart \
 	  mh-deoct-from-deoct mh-deoct-from-local-cart mh-deoct-from-cart-deoct \
 	  mh-deoct-from-cart-local-cart mh-deoct-from-deoct-local-cart mh-deoct-horizon-1 \

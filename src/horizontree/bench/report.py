@@ -188,5 +188,8 @@ def _stopped(done: Sequence[FitResult]) -> list[Block]:
     ]
     if not rows:
         return []
-    text = "Fits that the time limit ended; their best tree so far counts in the tables."
+    text = (
+        "Fits that the time limit ended; their best tree so far counts in the tables. Where GOSDT "
+        "gave none that is the greedy tree over its questions."
+    )
     return [Paragraph(text), grid_of(["method", "depth", "stopped"], rows)]
