@@ -244,10 +244,11 @@ def test_with_a_short_limit_packages_get_some_of_the_rows(kind, solver, monkeypa
 
 def test_with_many_questions_streed_gets_fewer_rows(monkeypatch):
     """It counts pairs of them without a look at the clock."""
-    widths = []
+    widths, shares = [], []
 
-    def step(watch, n_rows, n_columns, cells_per_second):
+    def step(watch, n_rows, n_columns, cells_per_second, share):
         widths.append(n_columns)
+        shares.append(share)
         return 1
 
     module = sys.modules[STreeDClassifier.__module__]
@@ -257,6 +258,27 @@ def test_with_many_questions_streed_gets_fewer_rows(monkeypatch):
         monkeypatch.setattr(module, "_MANY_QUESTIONS", many)
         STreeDClassifier(2, binarizer="mdlp", time_limit=60).fit(X, y)
     assert widths == [8, 2 * 8, 4 * 8]
+    assert shares == [1, 0.5, 0.25]
+
+
+def test_wide_data_of_many_classes_are_guessed_on_fewer_rows(monkeypatch):
+    """A round of the reference model takes long there, and cannot be stopped."""
+    fitted_on = []
+    whole_fit = ThresholdGuessBinarizer.fit
+
+    def fit(self, X, y):
+        fitted_on.append(len(X))
+        return whole_fit(self, X, y)
+
+    monkeypatch.setattr(ThresholdGuessBinarizer, "fit", fit)
+    monkeypatch.setattr(common, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(common, "_GUESSED_CELLS_PER_SECOND", 150)
+    for n_features, n_classes in ((4, 2), (12, 2), (4, 3)):
+        X, y = make_data(800, n_features, n_classes, seed=4)
+        _, problem = questions_of(X, y, "guesses", 20)
+        assert problem.watch.status == ("completed" if fitted_on[-1] == 800 else "time_limit")
+    assert fitted_on[0] > fitted_on[1] >= 200
+    assert fitted_on[2] < 300
 
 
 @pytest.mark.parametrize("left", [0.0, 0.1, 3.0, None])

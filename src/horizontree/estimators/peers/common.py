@@ -25,6 +25,9 @@ from horizontree.standard_output import diverted
 FOR_EVER = 10**7  # seconds, for packages that want a number
 _MOST_ROWS = 50_000
 """Rows that questions are chosen on where there is a time limit: more take seconds."""
+_GUESSED_CELLS_PER_SECOND = 600_000
+"""Values, for each class of several, that the reference model gets for each second: a round of it
+cannot be stopped, and takes a tenth of a second for so many."""
 _FEWEST_ROWS = 1000
 """Rows that a package gets whatever the time limit: it reads them in a moment."""
 _GREEDY_PART = 10
@@ -70,23 +73,32 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def step_between_rows(watch: Watch, n_rows: int, n_columns: int, cells_per_second: int) -> int:
+def step_between_rows(
+    watch: Watch, n_rows: int, n_columns: int, cells_per_second: int, share: float = 1.0
+) -> int:
     """Return 1 where a package gets all rows, 2 for every second of them, and so on.
 
     Packages read their samples without a look at the clock. Where that would take too long for
-    the time limit they get some of the rows, and the limit has struck.
+    the time limit they get some of the rows, and the limit has struck. ``share`` is that of
+    the fewest rows which a package reads in a moment.
     """
-    step = _step_in(watch.seconds_left, n_rows, n_columns, cells_per_second)
+    step = _step_in(watch.seconds_left, n_rows, n_columns, cells_per_second, share)
     if step > 1:
         watch.strike()
     return step
 
 
-def _step_in(seconds: float | None, n_rows: int, n_columns: int, cells_per_second: int) -> int:
+def _step_in(
+    seconds: float | None,
+    n_rows: int,
+    n_columns: int,
+    cells_per_second: int,
+    share: float = 1.0,
+) -> int:
     """Return the least step between rows that leaves no more than can be read in the time."""
     if seconds is None:
         return 1
-    most_rows = max(_FEWEST_ROWS, int(seconds * cells_per_second / n_columns))
+    most_rows = max(int(share * _FEWEST_ROWS), int(seconds * cells_per_second / n_columns))
     return math.ceil(n_rows / most_rows)
 
 
@@ -107,7 +119,10 @@ class Questions:
             if kind == "mdlp"
             else ThresholdGuessBinarizer(time_limit=limit, random_state=seed)
         )
-        step = 1 if left is None else -(-len(X) // _MOST_ROWS)
+        n_classes = problem.samples.n_classes
+        width = X.shape[1] * (n_classes if n_classes > 2 else 1) if kind == "guesses" else 1
+        step = _step_in(left, len(X), width, _GUESSED_CELLS_PER_SECOND)
+        step = step if left is None else max(step, -(-len(X) // _MOST_ROWS))
         rows = slice(None, None, step)
         if len(np.unique(problem.y[rows])) < problem.samples.n_classes:
             rows = slice(None)

@@ -105,7 +105,8 @@ class STreeDClassifier(BaseTreeClassifier):
             return Found([problem.tree_of(None)], n_iter=1)
         n_rows, n_questions = questions.answers.shape
         width = max(n_questions, n_questions**2 // _MANY_QUESTIONS)
-        step = step_between_rows(problem.watch, n_rows, width, _CELLS_PER_SECOND)
+        share = max(0.1, n_questions / width)
+        step = step_between_rows(problem.watch, n_rows, width, _CELLS_PER_SECOND, share)
         answers = questions.answers[::step].astype(np.intc)
         classes = np.unique(problem.y[::step], return_inverse=True)[1].astype(np.intc)
         has_price = self.ccp_alpha > 0
